@@ -246,13 +246,6 @@ def test_the_reasons_are_those_that_no_other_filter_would_lift():
     assert "kernel 5" not in str(caught.value)
 
 
-def test_a_dilated_layer_is_kept_for_its_dilation():
-    """Its padding keeps the size, and must not be named as the reason."""
-    layers = [nn.Conv1d(8, 8, 3, padding=4, dilation=4), nn.Conv1d(8, 8, 3, padding=1)]
-    net = syno.substitute(nn.Sequential(*layers), syno.conv1d(), torch.zeros(1, 8, 32))
-    assert syno.layer_report(net).rows[0].reason == "dilation 4"
-
-
 def test_networks_without_slots_are_refused_with_reasons():
     with pytest.raises(
         UserError, match=r"Sequential has no slots(.|\n)*0 \(linear\): not a conv2d"

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from syno import Operator, UserError
 from syno.cli.main import cli
 from syno.operands.operand import load_operator
+from syno.operators.summary import identity
 from syno.store import Outcome, Store
 from syno.study.selection import Choice, choose, distance
 
@@ -132,10 +133,12 @@ def test_the_folders_are_operands_of_other_commands(study: str, tmp_path: Path) 
     assert result.exit_code == 0, result.output
     listed = json.loads(result.stdout)["operators"]
     folders = sorted(path.name for path in out.iterdir())
-    assert folders == ["0.8890_dddddddd", "0.8900_aaaaaaaa", "0.9100_eeeeeeee"]
-    assert [Path(entry["folder"]).name[:6] for entry in listed] == ["0.8890", "0.8900", "0.9100"]
+    linear, conv = (identity(text)[:8] for text in (LINEAR, CONV))
+    assert folders == [f"0.8890_{conv}", f"0.8900_{linear}", f"0.9100_{linear}"]
+    assert [Path(entry["folder"]).name for entry in listed] == folders
+    assert [entry["id"][:8] for entry in listed] == [conv, linear, linear]
 
-    one = out / "0.8900_aaaaaaaa"
+    one = out / f"0.8900_{linear}"
     for op in (one, one / "operator.txt"):
         found = load_operator(str(op), store=None, study=None)
         assert found == Operator.from_text(LINEAR)
@@ -155,12 +158,17 @@ def test_a_folder_of_several_is_refused_where_one_is_expected(study: str, tmp_pa
     result = syno("show", str(out))
     assert result.exit_code == 2
     assert "contains 5 operators instead of one" in result.stderr
-    assert "0.9200_cccccccc" in result.stderr
+    assert f"0.9200_{identity(LINEAR)[:8]}" in result.stderr
     empty = tmp_path / "empty"
     empty.mkdir()
     result = syno("show", str(empty))
     assert result.exit_code == 2
     assert "contains no operator" in result.stderr
+
+
+def test_one_operator_is_one(study: str, tmp_path: Path) -> None:
+    result = syno("select", "--store", study, "--top", "1", "-o", str(tmp_path / "chosen"))
+    assert "wrote 1 operator to" in result.stderr
 
 
 def test_a_folder_with_something_in_it_is_left_alone(study: str, tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+from rich.progress import Progress, ProgressColumn, TaskID
 
 from syno.data import DataSet, load
 
@@ -77,6 +80,35 @@ def test_an_archive_gives_the_same_as_its_folder(
     photos.rename(photos.with_name("elsewhere"))
     if suffix != ".tar.gz":
         assert same(load("photos", archive.parent), expected)
+
+
+@pytest.mark.parametrize("kind", ["terminal", "jupyter"])
+def test_each_step_of_loading_is_shown(
+    photos: Path, pack: Callable[[Path, str], Path], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    archive = pack(photos, ".tar.xz")
+    shown: list[str] = []
+
+    class Shown(Progress):
+        def __init__(self, *columns: ProgressColumn, console: Any, disable: bool, **_: Any) -> None:
+            super().__init__(*columns, disable=True)
+            self.hidden = disable
+
+        def add_task(self, description: str, *arguments: Any, **more: Any) -> TaskID:
+            shown.extend([] if self.hidden else [description])
+            return super().add_task(description, *arguments, **more)
+
+    monkeypatch.setattr("syno.data.progress.Progress", Shown)
+    assert load(str(archive)) and not shown  # neither a terminal nor a notebook
+    is_there = {"is_terminal" if kind == "terminal" else "is_jupyter": True}
+    other = {"is_terminal": False, "is_jupyter": False} | is_there
+    monkeypatch.setattr("syno.data.progress.Console", lambda **_: SimpleNamespace(**other))
+    load(str(archive))
+    assert shown == [f"looking for {archive} in the cache"]
+    load(str(archive), size=4)
+    assert [each.split()[0] for each in shown[2:]] == ["reading", "decoding"]
+    load(str(archive), size=4, progress=False)
+    assert len(shown) == 4
 
 
 def test_the_data_folder_may_be_given_by_environment_or_be_the_set_itself(

@@ -297,6 +297,131 @@ def test_a_transposed_convolution_of_two_kernels_computes_the_same(tmp_path):
     assert_close(library(net, x[:1], tmp_path)(x.numpy()), net(x))
 
 
+class Activated(nn.Module):
+    """Activations one after the other, of the same map."""
+
+    def __init__(self):
+        super().__init__()
+        self.each = nn.ModuleList(
+            [
+                *(nn.ELU(), nn.ELU(0.5), nn.CELU(2.0), nn.SELU(), nn.Mish(), nn.PReLU(3, 0.1)),
+                *(nn.Hardtanh(-0.5, 0.75), nn.LeakyReLU(0.3), nn.PReLU()),
+                *(nn.Softplus(), nn.Softplus(beta=2.0, threshold=5.0)),
+            ]
+        )
+
+    def forward(self, x):
+        found = [each(x) for each in self.each]
+        clamped = [x.clamp(min=-0.2), x.clamp(max=0.3), x.clamp(-1, 2), x.clamp(1, -1), x.abs(), -x]
+        sums = x.clamp(-1, 1).sum(3, keepdim=True).expand(x.shape)
+        return torch.cat([*found, *clamped, x.clamp(-9, 9).exp(), sums], 1)
+
+
+@torch.no_grad()
+def test_activations_are_plain_code(tmp_path):
+    net = Activated().eval()
+    x = torch.linspace(-12, 12, 3 * 5 * 9).reshape(1, 3, 5, 9)
+    found = torch.from_numpy(library(net, x, tmp_path)(x.numpy()))
+    torch.testing.assert_close(found, net(x), atol=3e-6, rtol=3e-6)
+    special = torch.tensor([torch.inf, torch.nan, 0.0]).repeat(45).reshape(1, 3, 5, 9)
+    found = torch.from_numpy(load(tmp_path / "net.cpp")(special.numpy()))
+    torch.testing.assert_close(found, net(special), equal_nan=True, atol=2e-6, rtol=2e-6)
+
+
+class Causal(nn.Module):
+    """A network of signals that sees the past alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv1d(2, 8, 4)
+        self.layers = nn.ModuleList(nn.Conv1d(8, 8, 3, dilation=d) for d in (1, 2, 4))
+        self.gates = nn.ModuleList(nn.Conv1d(8, 8, 3, dilation=d) for d in (1, 2, 4))
+        self.down = nn.Sequential(nn.ConstantPad1d((3, 0), 0.0), nn.Conv1d(8, 8, 5, stride=2))
+        self.head = nn.Conv1d(8, 3, 1)
+
+    def forward(self, x):
+        x = self.first(F.pad(x, (3, 0)))
+        for layer, gate in zip(self.layers, self.gates, strict=True):
+            before = F.pad(x, (2 * layer.dilation[0], 0))
+            x = x + torch.tanh(layer(before)) * torch.sigmoid(gate(before))
+        return self.head(F.relu(self.down(x)))
+
+
+@torch.no_grad()
+def test_a_causal_network_is_one_library(tmp_path):
+    torch.manual_seed(0)
+    net, x = Causal().eval(), torch.randn(3, 2, 21)
+    network = library(net, x[:1], tmp_path)
+    for threads in (1, 2):
+        assert_close(network(x.numpy(), threads=threads), net(x))
+    compiled = syno.compile(net, x[:1])
+    assert torch.allclose(compiled(x), net(x), atol=1e-5)
+    rows = {row.name: row for row in compiled.rows}
+    assert all(row.kernel for row in rows.values() if row.kind == "convolution")
+    assert (rows["layers.0"].epilogue, rows["gates.2"].epilogue) == ("bias+tanh", "bias+sigmoid")
+    assert rows["down.1"].epilogue == "bias+relu"
+
+
+class Dilated(nn.Module):
+    """Layers of several dilations."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            *(nn.Conv2d(4, 8, 3, padding=1), nn.ReLU()),
+            *(nn.Conv2d(8, 8, 3, padding=2, dilation=2), nn.BatchNorm2d(8), nn.ReLU()),
+            *(nn.Conv2d(8, 8, 3, padding=3, dilation=3), nn.ReLU()),
+        )
+        nn.init.normal_(self.layers[3].running_mean)
+
+    def forward(self, x):
+        return self.layers(x).mean((2, 3))
+
+
+@torch.no_grad()
+def test_operators_in_dilated_slots_are_one_library(tmp_path):
+    torch.manual_seed(0)
+    net, x = Dilated().eval(), torch.randn(3, 4, 16, 16)
+    net = syno.substitute(net, example_input=x[:1]).eval()
+    operator = fit_to_network(
+        NamedOperator("conv2d", zoo.load("conv2d"), zoo.binding("conv2d")), net, {}
+    )
+    assert len(syno.replace(net, operator).replaced) == 3
+    network = library(net, x[:1], tmp_path)
+    for threads in (1, 2):
+        assert_close(network(x.numpy(), threads=threads), net(x))
+    compiled = syno.compile(net, x[:1])
+    assert torch.allclose(compiled(x), net(x), atol=1e-5)
+    found = [(row.kernel, row.epilogue) for row in compiled.rows if row.kind == "operator"]
+    assert found == [(True, "bias+relu"), (True, "bias"), (True, "bias+relu")]
+
+
+class Frames(nn.Module):
+    """Layers that run on each frame of a sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.again = nn.Conv2d(4, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        nn.init.normal_(self.norm.running_mean)
+
+    def forward(self, x):
+        y = torch.relu(self.conv(x.flatten(0, 1)))
+        y = torch.relu(self.norm(self.again(y)) + y)
+        return y.unflatten(0, x.shape[:2]).mean((1, 3, 4))
+
+
+@torch.no_grad()
+def test_layers_that_run_on_frames_compute_all_of_them(tmp_path):
+    torch.manual_seed(0)
+    net, x = Frames().eval(), torch.randn(3, 5, 3, 8, 8)
+    network = library(net, x[:1], tmp_path)
+    for threads in (1, 2):
+        assert_close(network(x.numpy(), threads=threads), net(x))
+    assert torch.allclose(syno.compile(net, x[:1])(x), net(x), atol=1e-5)
+
+
 class Inner(nn.Module):
     """A layer with a name."""
 
@@ -318,7 +443,7 @@ class Cumulative(nn.Module):
 @pytest.mark.parametrize(
     ("layer", "name"),
     [
-        (nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1), "aten.conv_transpose2d.input"),
+        (nn.Conv2d(3, 4, 3, stride=2, dilation=2), "aten.conv2d.default"),
         (nn.Upsample(scale_factor=2, mode="bicubic"), "aten.upsample_bicubic2d.vec"),
         (Cumulative(), "aten.cumsum.default"),
         (nn.Softmax(1), "aten.softmax.int"),

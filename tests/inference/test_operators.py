@@ -13,6 +13,18 @@ from syno.operators.kernel import load_kernel
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
+
+class Padded(nn.Module):
+    """A convolution of a map that is padded with zeros first."""
+
+    def __init__(self, layer, amounts):
+        super().__init__()
+        self.layer, self.amounts = layer, amounts
+
+    def forward(self, x):
+        return self.layer(nn.functional.pad(x, self.amounts))
+
+
 # A layer, and the shape of its input without the batch.
 COVERED = {
     "3x3": (nn.Conv2d(4, 6, 3, padding=1), (4, 5, 7)),
@@ -69,6 +81,33 @@ COVERED = {
     "dilated 1x1": (nn.Conv2d(4, 6, 1, stride=2, dilation=2), (4, 6, 6)),
     "dilated, one dimension": (nn.Conv1d(4, 6, 3, padding=8, dilation=8), (4, 64)),
     "dilated, grouped": (nn.Conv1d(4, 6, 5, padding=6, dilation=3, groups=2), (4, 10)),
+    "no padding": (nn.Conv2d(4, 6, 3), (4, 7, 6)),
+    "no padding, 5x3, strides 2 and 1": (nn.Conv2d(4, 6, (5, 3), stride=(2, 1)), (4, 10, 7)),
+    "padding of more than half": (nn.Conv2d(4, 6, 3, padding=3), (4, 5, 4)),
+    "padding of less than half, stride 3": (nn.Conv1d(4, 6, 7, stride=3, padding=1), (4, 17)),
+    "even": (nn.Conv2d(4, 6, 2, padding=1), (4, 7, 7)),
+    "even, stride 2": (nn.Conv2d(4, 6, 4, stride=2, padding=1), (4, 8, 6)),
+    "even, stride 4, no padding": (nn.Conv1d(4, 6, 8, stride=4), (4, 30)),
+    "even, same": (nn.Conv2d(4, 6, 4, padding="same"), (4, 7, 6)),
+    "even, same, dilated": (nn.Conv1d(4, 6, 2, padding="same", dilation=3), (4, 11)),
+    "a whole map": (nn.Conv2d(4, 6, (5, 4), stride=3), (4, 5, 4)),
+    "patches and a rest": (nn.Conv2d(4, 6, 3, stride=3), (4, 8, 10)),
+    "dilated, no padding": (nn.Conv1d(4, 6, 3, dilation=2), (4, 12)),
+    "dilated, no padding, depthwise": (nn.Conv2d(4, 4, 3, dilation=(2, 3), groups=4), (4, 9, 8)),
+    "stride beyond the kernel": (nn.Conv1d(4, 6, 2, stride=5), (4, 18)),
+    "causal": (Padded(nn.Conv1d(4, 6, 3), (2, 0)), (4, 12)),
+    "causal, stride 2": (Padded(nn.Conv1d(4, 6, 4, stride=2), (2, 0)), (4, 12)),
+    "causal, dilated": (Padded(nn.Conv1d(4, 6, 3, dilation=4), (8, 0)), (4, 14)),
+    "padded on three sides": (Padded(nn.Conv2d(4, 6, 3, stride=2), (0, 1, 2, 1)), (4, 8, 8)),
+    "padded in one dimension": (Padded(nn.Conv2d(4, 6, 3), (1, 3)), (4, 6, 8)),
+    "padded twice": (Padded(nn.Conv2d(4, 6, 5, padding=1), (1, 0, 0, 2)), (4, 6, 8)),
+    "transposed, another size": (nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1), (4, 7, 7)),
+    "transposed, no padding": (nn.ConvTranspose1d(4, 6, 8, stride=4), (4, 9)),
+    "transposed, much padding": (nn.ConvTranspose1d(4, 6, 8, stride=2, padding=7), (4, 9)),
+    "transposed, dilation": (
+        nn.ConvTranspose2d(4, 6, 2, stride=2, padding=1, dilation=2, output_padding=1),
+        (4, 7, 7),
+    ),
     "linear": (nn.Linear(5, 3), (5,)),
     "linear, rows": (nn.Linear(5, 3, bias=False), (4, 5)),
     "linear, positions": (nn.Linear(5, 3), (2, 4, 5)),
@@ -77,26 +116,8 @@ KEPT = {
     "dilation and stride": (
         nn.Conv2d(4, 6, 3, padding=2, dilation=2, stride=2),
         (4, 7, 7),
-        "kernel 3 with dilation 2, stride 2 and padding 2",
+        "kernel 3 with dilation 2 and stride 2",
     ),
-    "causal": (nn.Conv1d(4, 6, 3, dilation=2), (4, 12), "dilation 2, stride 1 and padding 0"),
-    "no padding": (
-        nn.Conv2d(4, 6, 3),
-        (4, 7, 7),
-        "kernel 3 with stride 1 and padding 0",
-    ),
-    "even": (nn.Conv2d(4, 6, 2, padding=1), (4, 7, 7), "kernel 2 with stride 1 and padding 1"),
-    "transposed, another size": (
-        nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1),
-        (4, 7, 7),
-        "transposed, kernel [3, 3] with stride [2, 2], padding [1, 1]",
-    ),
-    "transposed, dilation": (
-        nn.ConvTranspose2d(4, 6, 2, stride=2, padding=1, dilation=2, output_padding=1),
-        (4, 7, 7),
-        "dilation [2, 2]",
-    ),
-    "even same": (nn.Conv2d(4, 6, 2, padding="same"), (4, 7, 7), "an even kernel"),
 }
 
 

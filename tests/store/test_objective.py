@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from syno.store import Outcome, Store
 from syno.store.objective import ACCURACY, LOSS, named, objective_of
+
+from .sample import ENVIRONMENT
 
 
 def test_an_accuracy_is_a_share_that_is_raised():
@@ -38,3 +41,15 @@ def test_the_recipe_of_a_study_says_what_it_is_judged_by():
     assert objective_of({"fidelity": {"recipe": {"task": "text"}}}) is LOSS
     assert objective_of({"fidelity": {"recipe": {"task": "images"}}}) is ACCURACY
     assert objective_of({}) is ACCURACY
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_a_trial_prints_the_name_of_a_custom_metric(tmp_path, maximize):
+    with Store.open(str(tmp_path / "study.db")) as store:
+        settings = {"metric": {"name": "dice", "maximize": maximize}}
+        made = store.create_study("s", specification=("k", {}), settings=settings, seed=0)
+        asked = store.ask(made, 1, ("text", "a" * 32), "worker")
+        told = Outcome("ok", accuracy=0.25) if maximize else Outcome("ok", details={"loss": 0.25})
+        store.tell(asked.id, told, ENVIRONMENT)
+        (trial,) = store.summary(made).evaluations
+    assert repr(trial) == "<trial 1: aaaaaaaa ok, dice 0.25>"

@@ -71,6 +71,25 @@ def enlarging_volume() -> nn.Module:
     return nn.Sequential(nn.ConvTranspose3d(4, 8, 2, stride=2), nn.ReLU())
 
 
+def dilated() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv1d(4, 8, 3, padding=2, dilation=2), nn.ReLU(), nn.Conv1d(8, 8, 3, padding=1)
+    )
+
+
+class Excited(nn.Module):
+    """A map that is scaled by what its mean says, in layers of a single position."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(8, 8, 3, padding=1)
+        self.squeeze, self.excite = nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        return y * torch.sigmoid(self.excite(torch.relu(self.squeeze(y.mean((2, 3), True)))))
+
+
 # A network, its input, its slots, and the shapes of the operators that are searched for.
 NETWORKS = {
     "signals": (signal, (4, 64), ["0"], "[N, C_in: unordered, L]"),
@@ -87,8 +106,16 @@ NETWORKS = {
     ),
     "larger signals": (enlarging_signal, (4, 16), ["0"], "[N, C_in: unordered, L]"),
     "larger volumes": (enlarging_volume, (4, 4, 4, 4), ["0"], "[N, C_in: unordered, D, H, W]"),
+    "dilated signals": (dilated, (4, 30), ["0", "2"], "[N, C_in: unordered, L]"),
     "maps that are not square": (oblong, (4, 8, 12), ["0", "2"], "[N, C_in: unordered, H, W]"),
 }
+
+
+def test_layers_that_follow_a_mean_are_not_lost_to_a_small_resolution():
+    network = prepared(Excited(), 8, 4, 4)
+    assert [row.name for row in syno.layer_report(network.template).kept] == ["squeeze", "excite"]
+    assert network.too_small() is None
+    assert network.in_words() == "operators replace 1 of 3 layers with 99% of the MACs: conv"
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -151,7 +178,7 @@ def test_a_strided_signal_is_averaged_first_or_left_to_the_operator():
     net = syno.substitute(signal(), syno.conv1d(stride=4), torch.zeros(1, 4, 64))
     rows = {row.name: row for row in syno.layer_report(net).rows}
     assert rows["2"].binding == {"C_in": 8, "C_out": 8, "L": 16}
-    assert "4 average pooling first" in str(syno.layer_report(net))
+    assert "slot, average pooling of 4 first" in str(syno.layer_report(net))
     inside = nn.Sequential(nn.Conv2d(4, 8, 3, stride=2, padding=1), nn.ReLU())
     template = syno.substitute(inside, syno.conv2d(stride=2, pool=False), torch.zeros(1, 4, 16, 16))
     network = prepared(template, 4, 16, 16)
@@ -180,3 +207,22 @@ def test_a_specification_that_fits_no_slot_is_refused_once_with_the_one_that_fit
 def test_a_network_without_a_layer_to_replace_says_why():
     with pytest.raises(UserError, match=r"(?s)has no slots.*it is the network itself|below 4"):
         prepared(nn.Sequential(nn.Linear(2, 3)), 2)
+
+
+class Twin(nn.Module):
+    """Compares two signals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tower = nn.Conv1d(4, 8, 3, padding=1)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (self.tower(a) * self.tower(b)).mean((1, 2))
+
+
+def test_a_search_of_a_network_with_several_inputs_says_what_to_do():
+    x = torch.zeros(1, 4, 16)
+    net = syno.substitute(Twin(), example_input=(x, x))
+    for example in (None, x):
+        with pytest.raises(UserError, match=r"(?s)Twin takes several inputs.*splits it"):
+            syno.search(net, evaluate=lambda n: 1.0, example_input=example, store="sqlite://")

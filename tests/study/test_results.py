@@ -168,10 +168,22 @@ def test_a_custom_trainer_asks_and_tells(tmp_path):
     assert [trial.accuracy for trial in found.trials] == [0.5, 0.25, 0.25]
 
 
-def test_a_progress_bar_is_for_terminals_only(searched, capsys):
+def test_outside_of_a_terminal_a_search_says_what_it_replaces_and_no_more(tmp_path, capsys):
     assert not is_shown()
+    arguments = {"store": str(tmp_path / "runs.db"), "evaluations": 1, **FAST}
+    found = syno.search(own.network(), own.images(), **arguments)
     printed = capsys.readouterr()
-    assert printed.err == "" and printed.out == ""
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    report = syno.layer_report(
+        syno.substitute(own.network(), example_input=own.images()[0][0][None])
+    )
+    assert line == (
+        f"operators replace {len(report.slots)} of {len(report.rows)} layers with "
+        f"{sum(row.share for row in report.slots):.0%} of the MACs: "
+        + ", ".join(row.name for row in report.slots)
+    )
+    assert len(found.trained) == 1
 
 
 def test_the_progress_bar_counts_trials(tmp_path):
@@ -228,6 +240,9 @@ def test_a_trained_network_is_exported_and_runs_without_syno(searched, tmp_path,
     written = syno.export_network(found, wanted, tmp_path / "net", net=own.network(), format=format)
     run = formats.get(format).check(written, network_subject(trained, example))
     assert run.passed and run.output.startswith("right:")
+    again = found.network(found.best if key == "best" else key, own.network())
+    assert not again.training
+    torch.testing.assert_close(again(inputs), trained(inputs))
 
 
 def test_what_is_missing_for_an_export_is_said(searched, tmp_path):

@@ -253,7 +253,8 @@ def test_layers_that_a_small_resolution_takes_from_a_search_are_named(path):
     with pytest.raises(UserError, match="no operator"):  # no time is spent on a training
         impossible = SpaceOptions(max_nodes=1000, limits={"max_depth": 1})
         syno.search("resnet18", "digits", **options, **(FAST | {"space": impossible}))
-    assert len(notes) == 1
-    assert notes[0].startswith("no operator can replace layer3.0.conv1, layer3.0.conv2 and")
-    assert "at 8x8 pixels, their feature maps are too small (H=2, W=2 is below 4)" in notes[0]
-    assert "--resolution" in notes[0]
+    slots, lost = notes
+    assert slots.startswith("operators replace ") and "layer1.0.conv1" in slots
+    assert lost.startswith("no operator can replace layer3.0.conv1, layer3.0.conv2 and")
+    assert "at 8x8 pixels, their feature maps are too small (H=2, W=2 is below 4)" in lost
+    assert "--resolution" in lost

@@ -31,6 +31,7 @@ def test_combined_stoppers_give_the_first_reason_in_order():
 
 def test_reasons_are_told_in_a_sentence():
     assert Evaluations(3).check(Tally(3, 2, 1.0)).text == "3 operators were evaluated, as requested"
+    assert Evaluations(1).check(Tally(1, 1, 1.0)).text == "1 operator was evaluated, as requested"
     assert Seconds(60).check(Tally(1, 0, 61.0)).text == "the time limit of 60 s is reached"
     assert "no operator was evaluated" in Seconds(60).check(Tally(0, 0, 61.0)).text
     assert NoProgress(5).check(Tally(9, 0, 1.0, stale=6)).text == (

@@ -19,6 +19,11 @@ def count(value: float | None) -> str:
     return f"{value:.0f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 operator`, `1,234 operators`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def short(value: float) -> str:
     """A round number for an axis: 200000 gives `200k`."""
     for step, suffix in _STEPS:

@@ -75,7 +75,7 @@ def load(
     channels: 1 (grey) or 3 (RGB); None takes 1 when every image is grey, else 3.
     skip_damaged: leave files out that are no images, and count them in `skipped`.
     cache: keep the decoded images in the user's cache folder, memory-mapped; False: in memory.
-    progress: draw a progress bar while decoding, if standard error is a terminal.
+    progress: draw progress bars while reading and decoding, on a terminal or in a notebook.
 
     Raises UserError for a missing folder, another layout, an empty class, files that are no images
     (named and counted), images of different sizes without `size`, and a cache that cannot be
@@ -124,7 +124,8 @@ def _belongs(path: str) -> bool:
 
 
 def _cached(request: _Request) -> DataSet:
-    key = request.key()
+    with bar(f"looking for {request.name} in the cache", None, request.progress):
+        key = request.key()  # reads the whole archive, if it is one
 
     def build(made: Path) -> None:
         content = content_of(request.source, request.name, request.progress)

@@ -1,4 +1,4 @@
-"""Progress bars on standard error: drawn on a terminal only, so that logs and pipes stay clean."""
+"""Progress bars on standard error: on terminals and in notebooks, so that logs stay clean."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def bar(text: str, total: int | None, enabled: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yields `advance(count)`; `total` None means unknown. Silent without a terminal."""
+    """Yields `advance(count)`; `total` None means unknown. Silent elsewhere."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -19,7 +19,7 @@ def bar(text: str, total: int | None, enabled: bool = True) -> Iterator[Callable
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    hidden = not (enabled and console.is_terminal)
+    hidden = not (enabled and (console.is_terminal or console.is_jupyter))
     with Progress(*columns, console=console, disable=hidden, transient=True) as progress:
         task = progress.add_task(text, total=total)
         yield lambda count: progress.advance(task, count)

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import fx
@@ -27,6 +27,7 @@ CONVOLUTIONS = {
     _aten.conv_transpose2d.input: 2,
     _aten.conv_transpose3d.input: 3,
 }
+_PADDINGS = (_aten.constant_pad_nd.default, _aten.pad.default)
 _TRANSPOSED = {target for target in CONVOLUTIONS if "transpose" in str(target)}
 # Of each dimension of a map: its position, a tap and its size in formulas, the variables of its
 # kernel and stride, and its index in a patch.
@@ -42,27 +43,43 @@ class NotCovered(Exception):
 class Found:
     """An operator in place of a layer.
 
-    pad: zeros at the end of each spatial dimension of the input that the operator takes more;
+    source: what the operator reads; zeros that the network pads it with are part of `maps`.
+    maps: what becomes of each spatial dimension of a convolution.
     rows: whether the operator sees other dimensions of the same elements: those before the last one
     as one, or each that a dilation d divides as two, of which the second has d phases.
     """
 
     kind: str
+    source: fx.Node
     computation: Computation
     weights: tuple[torch.Tensor, ...]
     bias: torch.Tensor | None
     channel: int
-    pad: tuple[int, ...] = ()
+    maps: tuple[Map, ...] = ()
     rows: bool = False
 
 
 @dataclass(frozen=True)
+class Map:
+    """One spatial dimension of the map of a convolution, and that of its operator.
+
+    before, after: zeros that the operator reads around the input; a negative `after` cuts its end.
+    size: of the operator's output, of which the convolution's is what follows `start` elements.
+    """
+
+    before: int
+    after: int
+    size: int
+    start: int = 0
+
+
+@dataclass(frozen=True)
 class _Axis:
-    """One spatial dimension of a convolution."""
+    """One spatial dimension of an operator: windows around elements, or patches side by side."""
 
     kernel: int
     stride: int
-    padding: int
+    patches: bool
     size: int  # of the output; with a dilation, of one of its phases
     dilation: int = 1
 
@@ -87,37 +104,20 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     source, weight, bias = _operands(node, constant)
     names = ("stride", "padding", "dilation", "groups")
     given: dict[str, Any] = dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
-    stride = _each(given.get("stride", 1), rank)
-    groups = int(given.get("groups", 1))
-    kernel = list(weight.shape[2:])
-    # A dilation of a single tap means nothing.
-    dilation = [
-        d if k > 1 else 1
-        for d, k in zip(_each(given.get("dilation", 1), rank), kernel, strict=True)
-    ]
-    inside, outside = shape_of(source), shape_of(node)
-    if len(inside) != rank + 2 or not all(isinstance(n, int) for n in [*inside[1:], *outside[1:]]):
-        raise NotCovered("a size that is not fixed")
-    padding = given.get("padding", 0)
-    if padding == "same":
-        if any(k % 2 == 0 for k in kernel):
-            raise NotCovered("an even kernel with padding 'same'")
-        padding = [d * (k // 2) for d, k in zip(dilation, kernel, strict=True)]
-    padding = [0] * rank if padding == "valid" else _each(padding, rank)
-    axes = [
-        _phase(_Axis(k, s, p, int(o), d))
-        for k, s, p, o, d in zip(kernel, stride, padding, outside[2:], dilation, strict=True)
-    ]
-    pad = tuple(
-        a.size * a.stride * a.dilation - int(n) for a, n in zip(axes, inside[2:], strict=True)
-    )
-    for axis, more in zip(axes, pad, strict=True):
-        patches = axis.padding == 0 and axis.kernel == axis.stride
-        same = axis.kernel % 2 == 1 and axis.padding == axis.kernel // 2
-        if not (patches or same) or more < 0:
-            raise NotCovered(
-                f"kernel {axis.kernel} with stride {axis.stride} and padding {axis.padding}"
-            )
+    groups, kernel = int(given.get("groups", 1)), list(weight.shape[2:])
+    stride, dilation = (_each(given.get(name, 1), rank) for name in ("stride", "dilation"))
+    _check_sizes(rank, source, node)
+    outside = [int(n) for n in shape_of(node)[2:]]
+    sides = _zeros(given.get("padding", 0), kernel, dilation)
+    source, sides = _without_padding(source, sides)
+    inside = [int(n) for n in shape_of(source)[2:]]
+    axes, maps = [], []
+    for k, s, d, (left, _), n, o in zip(
+        kernel, stride, dilation, sides, inside, outside, strict=True
+    ):
+        axis, of_map = _axis(k, s, d if k > 1 else 1, left, n, o)
+        axes.append(axis)
+        maps.append(of_map)
     parsed, variables = _conv_operator(tuple(axes), groups, weight.shape)
     binding = _conv_binding(axes, groups, weight, variables)
     held = weight.reshape([*weight.shape[:2], *(k for k in kernel if k > 1)])
@@ -129,22 +129,72 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
                 held = held.squeeze(1)
     computation = Computation(parsed.text, binding)
     rows = any(axis.dilation > 1 for axis in axes)
-    return Found(CONVOLUTION, computation, (held.permute(parsed.order),), bias, 1, pad, rows)
+    weights = (held.permute(parsed.order),)
+    return Found(CONVOLUTION, source, computation, weights, bias, 1, tuple(maps), rows)
 
 
-def _phase(axis: _Axis) -> _Axis:
-    """The convolution of each phase of a dilated one: of every d-th position. It has no dilation.
+def _axis(
+    kernel: int, stride: int, dilation: int, left: int, inside: int, outside: int
+) -> tuple[_Axis, Map]:
+    """One dimension as windows around each element, or as patches that do not overlap.
 
-    NotCovered where the phases are no convolutions that keep the size.
+    left: the zeros in front of the input. The operator's windows reach half a kernel to the left;
+    its first results are dropped where that is more than `left`.
     """
-    kernel, d = axis.kernel, axis.dilation
-    if d == 1:
-        return axis
-    if axis.stride > 1 or kernel % 2 == 0 or axis.padding != d * (kernel // 2):
-        raise NotCovered(
-            f"kernel {kernel} with dilation {d}, stride {axis.stride} and padding {axis.padding}"
-        )
-    return _Axis(kernel, 1, kernel // 2, -(-axis.size // d), d)
+    if stride > 1 and dilation > 1:
+        raise NotCovered(f"kernel {kernel} with dilation {dilation} and stride {stride}")
+    if left == 0 and dilation == 1 and (kernel == stride or outside == 1):
+        # A single window is a patch, whatever its stride.
+        return _Axis(kernel, kernel, True, outside), Map(0, outside * kernel - inside, outside)
+    half = dilation * (kernel // 2)
+    start = max(-(-(half - left) // stride), 0)
+    before = start * stride - (half - left)
+    step = max(stride, dilation)  # the operator's input has this many elements or a multiple
+    least = max((start + outside) * stride, before + inside)
+    read = -(-least // step) * step
+    size = read // stride
+    axis = _Axis(kernel, stride, False, size // dilation, dilation)
+    return axis, Map(before, read - before - inside, size, start)
+
+
+def _check_sizes(rank: int, source: fx.Node, node: fx.Node) -> None:
+    inside, outside = shape_of(source), shape_of(node)
+    if len(inside) != rank + 2 or not all(isinstance(n, int) for n in [*inside[1:], *outside[1:]]):
+        raise NotCovered("a size that is not fixed")
+
+
+def _zeros(
+    padding: str | int | Sequence[int], kernel: Sequence[int], dilation: Sequence[int]
+) -> list[tuple[int, int]]:
+    """The zeros before and after each dimension that a convolution pads with."""
+    if padding == "same":
+        more = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        return [(n // 2, n - n // 2) for n in more]
+    if isinstance(padding, str):
+        return [(0, 0)] * len(kernel)
+    return [(p, p) for p in _each(padding, len(kernel))]
+
+
+def _without_padding(
+    source: fx.Node, sides: list[tuple[int, int]]
+) -> tuple[fx.Node, list[tuple[int, int]]]:
+    """What a network pads with zeros in front of a convolution, and all zeros around that."""
+    while source.target in _PADDINGS:
+        amounts, *rest = [*source.args[1:], *source.kwargs.values()]
+        numbers = cast("Sequence[int]", amounts)
+        pairs = [*zip(numbers[::2], numbers[1::2], strict=True)]
+        zeros = all(each in (None, 0, "constant") for each in rest)
+        if not zeros or len(pairs) > len(sides) or any(min(pair) < 0 for pair in pairs):
+            break
+        pairs = [*reversed(pairs)]
+        rank = len(sides) - len(pairs)
+        sides = sides[:rank] + [
+            (left + a, right + b) for (left, right), (a, b) in zip(sides[rank:], pairs, strict=True)
+        ]
+        inner = source.args[0]
+        assert isinstance(inner, fx.Node)
+        source = inner
+    return source, sides
 
 
 @dataclass(frozen=True)
@@ -165,7 +215,7 @@ def _conv_operator(
     axes: tuple[_Axis, ...], groups: int, weight: Sequence[int]
 ) -> tuple[_Parsed, list[tuple[str, str]]]:
     """The operator, and the variables of kernel and stride of each axis."""
-    square = len({(a.kernel, a.stride, a.padding) for a in axes}) == 1
+    square = len({(a.kernel, a.stride, a.patches) for a in axes}) == 1
     letters, tap_names, extents, variables, _ = _AXES
     names = [variables[0]] * len(axes) if square else list(variables[: len(axes)])
     reads, sizes, taps = [], [], []
@@ -174,7 +224,7 @@ def _conv_operator(
     ):
         strided = place if axis.stride == 1 else f"{place}*{s}"
         extent = size if axis.stride == 1 else f"{s}*{size}"
-        if axis.kernel > 1 and axis.padding == 0:
+        if axis.kernel > 1 and axis.patches:
             strided, extent = f"{place}*{k}+{tap}", f"{k}*{size}"
         elif axis.kernel > 1:
             strided += f"+{tap}-{k}/2"
@@ -226,58 +276,56 @@ def _conv_binding(
         sizes[size] = axis.size
         if axis.kernel > 1:
             sizes[k] = axis.kernel
-        if axis.stride > 1 and not (axis.kernel > 1 and axis.padding == 0):
+        if axis.stride > 1 and not (axis.kernel > 1 and axis.patches):
             sizes[s] = axis.stride
     phases = {f"P{place}": a.dilation for place, a in enumerate(axes) if a.dilation > 1}
     return sizes | phases
 
 
 def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
-    """A transposed convolution that makes a map larger by its stride: a convolution by windows of
-    the input, with a result for each place in a patch."""
+    """A transposed convolution: a convolution by windows of the input, with a result for each place
+    in a patch."""
     rank = CONVOLUTIONS[node.target]  # type: ignore[index]
     source, weight, bias = _operands(node, constant)
     names = ("stride", "padding", "output_padding", "groups", "dilation")
     given: dict[str, Any] = dict(zip(names, (1, 0, 0, 1, 1), strict=True))
     given |= dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
     kernel, groups = list(weight.shape[2:]), int(given["groups"])
-    stride, padding = (_each(given[name], rank) for name in ("stride", "padding"))
-    inside, outside = shape_of(source), shape_of(node)
-    if len(inside) != rank + 2 or not all(isinstance(n, int) for n in inside[1:]):
-        raise NotCovered("a size that is not fixed")
-    larger = [n * s for n, s in zip(inside[2:], stride, strict=True)]
-    if larger != outside[2:] or set(_each(given["dilation"], rank)) != {1}:
-        raise NotCovered(
-            f"transposed, kernel {kernel} with stride {stride}, padding {padding} and dilation "
-            f"{_each(given['dilation'], rank)}"
-        )
+    stride, padding, dilation = (
+        _each(given[name], rank) for name in ("stride", "padding", "dilation")
+    )
+    _check_sizes(rank, source, node)
+    inside, outside = ([int(n) for n in shape_of(each)[2:]] for each in (source, node))
     held = weight.unflatten(0, (groups, -1))  # [G, i, o, t, ...]
-    windows = []
-    for axis, (k, s, p) in enumerate(zip(kernel, stride, padding, strict=True)):
-        held, window = _by_place(held, 3 + 2 * axis, k, s, p)
+    windows, maps = [], []
+    for axis, (k, s, p, d) in enumerate(zip(kernel, stride, padding, dilation, strict=True)):
+        held, window = _by_place(held, 3 + 2 * axis, [tap * d - p for tap in range(k)], s)
         windows.append(window)
+        read = max(inside[axis], -(-outside[axis] // s))
+        maps.append(Map(0, read - inside[axis], read * s))
     parsed, variables = _transposed_operator(tuple(windows), tuple(stride), groups > 1)
     sizes = {"N": 1, "C_in": held.shape[1], "C_out": held.shape[2]}
     sizes |= {"g": groups} if groups > 1 else {}
-    for size, n, (tap, place), window, step in zip(
-        _AXES[2], inside[2:], variables, windows, stride, strict=False
+    for size, of_map, (tap, place), window, step in zip(
+        _AXES[2], maps, variables, windows, stride, strict=False
     ):
-        sizes |= {size: int(n)} | ({tap: window} if window > 1 else {})
+        sizes |= {size: of_map.size // step} | ({tap: window} if window > 1 else {})
         sizes |= {place: step} if step > 1 else {}
     channels, patches = list(held.shape[:3]), list(held.shape[3:])
     held = held.reshape([*channels[groups == 1 :], *(n for n in patches if n > 1)])
     weights = (held.permute(parsed.order),)
-    return Found(CONVOLUTION, Computation(parsed.text, sizes), weights, bias, 1)
+    computation = Computation(parsed.text, sizes)
+    return Found(CONVOLUTION, source, computation, weights, bias, 1, tuple(maps))
 
 
 def _by_place(
-    weight: torch.Tensor, dimension: int, kernel: int, stride: int, padding: int
+    weight: torch.Tensor, dimension: int, shifts: Sequence[int], stride: int
 ) -> tuple[torch.Tensor, int]:
     """The taps of one dimension by window and place in a patch, [.., window, stride, ..].
 
-    A tap t reaches t - padding = stride * d + q: from the input, place q of the patch d further on.
+    A tap with a shift of stride * d + q reaches, from the input, place q of the patch d further on.
     """
-    reached = [divmod(tap - padding, stride) for tap in range(kernel)]
+    reached = [divmod(shift, stride) for shift in shifts]
     half = max(abs(d) for d, _ in reached)
     window = 2 * half + 1
     shape = list(weight.shape)
@@ -347,7 +395,7 @@ def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Fo
     weights = (weight.permute(parsed.order),)
     channel = 2 if sizes else 1
     whole = len(inside) == channel + 1 and (batch or inside[0] == 1)
-    return Found(LINEAR, computation, weights, bias, channel, rows=not whole)
+    return Found(LINEAR, source, computation, weights, bias, channel, rows=not whole)
 
 
 def _samples(size: int | torch.SymInt) -> int:

@@ -163,7 +163,7 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
 
 def _binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int] | None:
     """The operator's binding in a slot; None where it does not fit."""
-    own = {} if operator.batch is None else {operator.batch: batch}
+    own = {} if operator.batch is None else {operator.batch: batch * slot.phases}
     try:
         pack = operator.kernel_pack(slot.binding_of(operator) | own)
         slot.check_kernel(pack)
@@ -177,8 +177,9 @@ def _modules(kind: _Kind) -> dict[str, tuple[nn.Module, Sequence[int]]]:
     found: dict[str, tuple[nn.Module, Sequence[int]]] = {
         ORIGINAL: (kind.slot.original, kind.input_shape)
     }
-    if kind.slot.pool is not None:
-        found[_POOL] = (kind.slot.pool, kind.input_shape)
+    moves = kind.slot.moves
+    if moves is not None:
+        found[_POOL] = (moves, kind.input_shape)
     return found
 
 
@@ -199,7 +200,7 @@ def _sum(
         own: tuple[int | None, int] = (kind.macs, kind.params)
         if operator is not None and label in bindings:
             parts = [times[label, f"{name} {CPP}"]]
-            parts += [times[label, _POOL]] if kind.slot.pool is not None else []
+            parts += [times[label, _POOL]] if kind.slot.moves is not None else []
             own = (operator.macs(bindings[label]), operator.params(bindings[label]))
             replaced += kind.count
         macs = None if macs is None or own[0] is None else macs + kind.count * own[0]

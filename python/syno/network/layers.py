@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from syno._util import checks
+from syno._util import checks, numbers
 from syno._util.errors import UserError
 from syno._util.tables import Table
 
@@ -24,13 +24,14 @@ class LayerFilter:
     pattern such as "layer[34].*". `minimum` is the smallest number of channels and extent of the
     feature map. pool: whether the feature map of a slot with a stride is first averaged over
     windows of that size; otherwise an operator must make the feature map smaller itself. A slot of
-    a transposed convolution never pools.
+    a transposed convolution never pools, and layers with a dilation have no stride.
     """
 
     kind: str
     kernel: tuple[int, ...] | None = None
     groups: tuple[int, ...] | None = None
     stride: tuple[int, ...] | None = None
+    dilation: tuple[int, ...] | None = None
     name: str | None = None
     minimum: int = 1
     pool: bool = True
@@ -53,13 +54,29 @@ class LayerFilter:
             return f"stride {stride[0]}"
         if layer.transposed:
             return _enlarging_refusal(layer)
-        if {*layer.dilation} != {1}:
-            return f"dilation {times(layer.dilation)}"
+        dilation = dilation_of(layer)
+        if self.dilation is not None and not {*dilation} <= {*self.dilation}:
+            return f"dilation {times(dilation)}"
+        if dilation != (1,) * len(kernel) and stride[0] > 1:
+            return f"dilation {times(dilation)} with stride {stride[0]}"
         padding = layer.padding
-        same = padding == "same" or padding == (kernel[0] // 2,) * len(kernel)
-        if kernel[0] % 2 == 0 or not same or layer.padding_mode != "zeros":
+        same = padding == "same" or padding == tuple(d * (kernel[0] // 2) for d in dilation)
+        same = same and kernel[0] % 2 == 1
+        if not (same or divides_map(layer)) or layer.padding_mode != "zeros":
             return f"padding {padding} ({layer.padding_mode}) does not keep the feature map's size"
         return None
+
+
+def dilation_of(layer: nn.Conv2d) -> tuple[int, ...]:
+    """The dilation of a convolution in each dimension; that of a single tap means nothing."""
+    sides = zip(layer.dilation, layer.kernel_size, strict=True)
+    return tuple(d if k > 1 else 1 for d, k in sides)
+
+
+def divides_map(layer: nn.Conv2d) -> bool:
+    """Whether a strided convolution divides a size by its stride, such as kernel 4, 2 and 1."""
+    (kernel, *_), (stride, *_) = layer.kernel_size, layer.stride
+    return stride > 1 and all(kernel - 2 * int(padding) == stride for padding in layer.padding)
 
 
 def _enlarging_refusal(layer: nn.Conv2d) -> str | None:
@@ -81,6 +98,7 @@ def conv2d(
     kernel: int | tuple[int, ...] | None = None,
     groups: int | tuple[int, ...] | None = None,
     stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] | None = None,
     name: str | None = None,
     minimum: int = 4,
     pool: bool = True,
@@ -89,13 +107,15 @@ def conv2d(
 
     With stride=(1, 2), convolutions of stride 2 become slots, too; their feature maps are first
     averaged over 2x2. With pool=False they are not, and such a slot is for operators of a
-    specification such as [N, C_in, s*H, s*H] -> [N, C_out, H, H] with s=2. Layers whose number of
-    channels, H or W is below `minimum` are kept.
+    specification such as [N, C_in, s*H, s*H] -> [N, C_out, H, H] with s=2. An operator in the place
+    of a layer with a dilation of d computes on each of the d x d phases of the map, so that its
+    windows are dilated, too; H and W are those of a phase. Layers whose number of channels, H or W
+    is below `minimum` are kept.
     """
     strides = _choices("stride", stride)
     if strides is None or any(s not in (1, 2) for s in strides):
         raise UserError(f"stride must be 1, 2 or (1, 2), got {stride!r}")
-    return _conv("conv2d", kernel, groups, strides, name, minimum, pool)
+    return _conv("conv2d", kernel, groups, strides, dilation, name, minimum, pool)
 
 
 def conv1d(
@@ -103,6 +123,7 @@ def conv1d(
     kernel: int | tuple[int, ...] | None = None,
     groups: int | tuple[int, ...] | None = None,
     stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] | None = None,
     name: str | None = None,
     minimum: int = 4,
     pool: bool = True,
@@ -112,7 +133,8 @@ def conv1d(
     Arguments are as in `conv2d`. Any stride may be selected; the signal of such a slot is first
     averaged over windows of that size, or with pool=False the operator must make it shorter.
     """
-    return _conv("conv1d", kernel, groups, _choices("stride", stride), name, minimum, pool)
+    strides = _choices("stride", stride)
+    return _conv("conv1d", kernel, groups, strides, dilation, name, minimum, pool)
 
 
 def conv3d(
@@ -120,6 +142,7 @@ def conv3d(
     kernel: int | tuple[int, ...] | None = None,
     groups: int | tuple[int, ...] | None = None,
     stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] | None = None,
     name: str | None = None,
     minimum: int = 4,
     pool: bool = True,
@@ -128,7 +151,8 @@ def conv3d(
 
     Arguments are as in `conv1d`.
     """
-    return _conv("conv3d", kernel, groups, _choices("stride", stride), name, minimum, pool)
+    strides = _choices("stride", stride)
+    return _conv("conv3d", kernel, groups, strides, dilation, name, minimum, pool)
 
 
 def conv_transpose2d(
@@ -181,7 +205,7 @@ def _conv_transpose(
     minimum: int,
 ) -> LayerFilter:
     kind, strides = f"conv_transpose{dimensions}d", _choices("stride", stride)
-    return _conv(kind, kernel, groups, strides, name, minimum, pool=False)
+    return _conv(kind, kernel, groups, strides, None, name, minimum, pool=False)
 
 
 def _conv(
@@ -189,12 +213,13 @@ def _conv(
     kernel: int | tuple[int, ...] | None,
     groups: int | tuple[int, ...] | None,
     strides: tuple[int, ...] | None,
+    dilation: int | tuple[int, ...] | None,
     name: str | None,
     minimum: int,
     pool: bool,
 ) -> LayerFilter:
     sizes = _choices("kernel", kernel), _choices("groups", groups)
-    return LayerFilter(kind, *sizes, strides, name, minimum, pool)
+    return LayerFilter(kind, *sizes, strides, _choices("dilation", dilation), name, minimum, pool)
 
 
 def linear(*, name: str | None = None, minimum: int = 4) -> LayerFilter:
@@ -215,6 +240,7 @@ class LayerRow:
     params: elements of the weight; a bias stays in the slot in any case.
     status: slot (with its original layer), replaced, or kept for the given `reason`.
     pool: size of the average pooling before the operator (its stride); 1 for none.
+    dilation: of the layer; the sizes are those of a phase, of which the operator computes each.
     runs: how many times it runs for one sample.
     new_macs, new_params: those of the operator in the place of the layer; None if it is not
         replaced.
@@ -229,6 +255,7 @@ class LayerRow:
     reason: str = ""
     params: int = 0
     pool: int = 1
+    dilation: tuple[int, ...] = ()
     runs: int = 1
     new_macs: int | None = None
     new_params: int | None = None
@@ -321,11 +348,11 @@ class LayerReport:
     def totals(self) -> list[str]:
         """Return lines with the totals of all layers."""
         parts = [
-            self._part(self.replaced, "replaced"),
-            self._part(self.slots, "free slots"),
+            self._part(self.replaced, f"{len(self.replaced)} replaced"),
+            self._part(self.slots, numbers.counted(len(self.slots), "free slot")),
             f"{len(self.kept)} kept",
         ]
-        lines = [f"{len(self.rows)} layers: {', '.join(parts)}"]
+        lines = [f"{numbers.counted(len(self.rows), 'layer')}: {', '.join(parts)}"]
         if self.params is not None:
             macs = "" if self.macs is None else f"{self.macs:,} MACs a sample, "
             lines.append(f"whole network: {macs}{self.params:,} parameters")
@@ -334,13 +361,13 @@ class LayerReport:
             lines.append(f"with operators: {macs}{self.new_params:,} parameters")
         return lines
 
-    def _part(self, rows: list[LayerRow], what: str) -> str:
+    def _part(self, rows: list[LayerRow], counted: str) -> str:
         shares = []
         if rows and all(row.share is not None for row in rows):
             shares.append(f"{sum(row.share or 0.0 for row in rows):.1%} of the MACs")
         if rows and self.params:
             shares.append(f"{sum(row.params for row in rows) / self.params:.1%} of the parameters")
-        return f"{len(rows)} {what}" + (f" ({', '.join(shares)})" if shares else "")
+        return counted + (f" ({', '.join(shares)})" if shares else "")
 
     def __str__(self) -> str:
         return self.table()
@@ -353,11 +380,23 @@ def _counted(count: int | None) -> str:
 def _status(row: LayerRow) -> str:
     if row.status == "kept":
         return f"kept: {row.reason}"
-    return row.status + (f", {row.pooling} average pooling first" if row.pool > 1 else "")
+    if row.dilation:
+        return f"{row.status}, on each phase"
+    if row.pool == 1:
+        return row.status
+    window = row.pooling
+    pooling = f"{window} average pooling" if "x" in window else f"average pooling of {window}"
+    return f"{row.status}, {pooling} first"
 
 
 def is_small_map(row: LayerRow) -> bool:
-    """Whether a layer is kept because its feature map is below the minimum of its filter."""
+    """Whether a layer is kept because its feature map is below the minimum of its filter.
+
+    A 1x1 convolution of a single position is not: it follows a mean over any feature map.
+    """
+    places = [size for name, size in row.binding.items() if name in ("H", "W")]
+    if row.layer.startswith("conv 1x1") and set(places) == {1}:
+        return False
     sizes = (f"{name}={size}" for name, size in row.binding.items() if name in ("H", "W"))
     return row.reason.startswith(tuple(sizes)) and " is below " in row.reason
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import nn
 
 from syno import _core
 from syno._util.errors import UserError
+from syno.network.layers import divides_map
 from syno.operators.initialization import Reference, reference_of
 from syno.operators.kernel import KernelPack
 from syno.operators.specification import Specification, checked_binding
@@ -41,6 +42,10 @@ class Placeholder(nn.Module):
         stride: the stride of an original layer whose kernel must make the feature map smaller
             itself, or larger if the layer is a transposed convolution: the variable s of the
             binding; `pool` implies it.
+        dilation: the dilation of an original convolution in each dimension of its map. A kernel
+            receives each phase of the map, such as every second position, as a sample of its own,
+            so that its windows are dilated as those of the layer; the binding has the sizes of a
+            phase.
 
     `shapes` are the (input, output) shapes of a kernel without the batch, after pooling; the
     positions of a feature map are one dimension if input_names has a single name for them. A slot
@@ -57,6 +62,7 @@ class Placeholder(nn.Module):
         input_names: Sequence[str | None] = (),
         pool: int = 1,
         stride: int = 1,
+        dilation: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.binding = checked_binding(binding or {})
@@ -65,14 +71,22 @@ class Placeholder(nn.Module):
         self.layer = original
         self.bias: nn.Parameter | None = None
         self.kept_because: str | None = None
-        self.pool = _pooling(original)(pool, ceil_mode=True) if pool > 1 else None
+        # Of a size that the stride does not divide, most layers keep the rest.
+        self._keeps_rest = not (
+            isinstance(original, nn.modules.conv._ConvNd)
+            and not original.transposed
+            and divides_map(cast("nn.Conv2d", original))
+        )
+        self.pool = _pooling(original)(pool, ceil_mode=self._keeps_rest) if pool > 1 else None
         self.shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         self.enlarges = bool(getattr(original, "transposed", False))
+        self.dilation = tuple(dilation) if any(d > 1 for d in dilation) else ()
         self._stride = 1 if self.enlarges else max(pool, stride)
         self._factor = stride if pool == 1 else 1
         self.binding |= self.factor
         # In a tuple, the original is no submodule: a replaced layer has no part in training.
         self._shelf: tuple[nn.Module | None] = (original,)
+        self._whole: tuple[int, ...] | None = None  # the output of the original
 
     @property
     def original(self) -> nn.Module | None:
@@ -85,6 +99,16 @@ class Placeholder(nn.Module):
         if self.original is None:
             return None
         return 1 if isinstance(self.original, nn.modules.conv._ConvNd) else -1
+
+    @property
+    def phases(self) -> int:
+        """How many samples a kernel receives for one sample of the slot."""
+        return math.prod(self.dilation)
+
+    @property
+    def moves(self) -> nn.Module | None:
+        """What a slot computes beside its kernel, to be timed: a pooling, or the way to phases."""
+        return Phases(self.dilation) if self.dilation else self.pool
 
     @property
     def factor(self) -> dict[str, int]:
@@ -131,16 +155,25 @@ class Placeholder(nn.Module):
         if known or x.dim() < len(self.input_names):
             return
         shape = list(self._rows(x).shape)
-        shape[2:] = [-(-size // self._stride) for size in shape[2:]]
+        shape[2:] = self.reduced(shape[2:])
         for name, size in zip(self.input_names, shape, strict=False):
             if name is not None:
                 self.binding.setdefault(name, int(size))
 
+    def reduced(self, sizes: Sequence[int]) -> list[int]:
+        """The sizes of a map after the stride, or of a phase of it."""
+        steps = self.dilation or [self._stride] * len(sizes)
+        rests = [step - 1 if self._keeps_rest else 0 for step in steps]
+        return [(size + r) // s for size, s, r in zip(sizes, steps, rests, strict=True)]
+
     def learn(self, inside: Sequence[int], outside: Sequence[int]) -> None:
         """Notes what the original maps: its input and output shape, batch first."""
         given, made = list(inside[1:]), list(outside[1:])
-        if self.pool is not None:
-            given[1:] = [-(-size // self._stride) for size in given[1:]]
+        self._whole = tuple(made)
+        if self.pool is not None or self.dilation:
+            given[1:] = self.reduced(given[1:])
+        if self.dilation:
+            made[1:] = self.reduced(made[1:])
         if self._joins_positions(len(inside)):
             given, made = ([math.prod(shape[:-1]), shape[-1]] for shape in (given, made))
         self.shapes = tuple(given), tuple(made)
@@ -154,13 +187,16 @@ class Placeholder(nn.Module):
 
     def kernel_input(self, x: torch.Tensor) -> torch.Tensor:
         """What a kernel receives when the slot receives x."""
+        if self.dilation:
+            return to_phases(x, self.dilation)
         rows = self._rows(x)
         return rows if self.pool is None else self.pool(rows)
 
     def kernel_output(self, y: torch.Tensor) -> torch.Tensor:
         """What a kernel returns when the slot returns y: without bias, with joined positions."""
         bias = getattr(self.original, "bias", None)
-        return self._rows(y if bias is None else y - self.spread(bias))
+        bare = y if bias is None else y - self.spread(bias)
+        return to_phases(bare, self.dilation) if self.dilation else self._rows(bare)
 
     def spread(self, bias: torch.Tensor) -> torch.Tensor:
         """A bias, [C], as it is added to the output of the slot."""
@@ -185,7 +221,8 @@ class Placeholder(nn.Module):
         y = self.layer(self.kernel_input(x))
         if self._joins_positions(x.dim()):
             y = y.unflatten(1, x.shape[1:-1])
-        return y if self.bias is None else y + self.spread(self.bias)
+        y = y if self.bias is None else y + self.spread(self.bias)
+        return from_phases(y, self.dilation, x.shape[2:]) if self.dilation else y
 
     def binding_for(self, specification: Specification) -> dict[str, int]:
         """The values of the specification's variables in this slot.
@@ -195,6 +232,8 @@ class Placeholder(nn.Module):
         """
         known = set(specification.variables)
         binding = {name: value for name, value in self.binding.items() if name in known}
+        if self.dilation:
+            binding |= dict.fromkeys(known & {_sizes(specification.input)[0]}, self.phases)
         extra = sorted(set(self.binding) - known)
         if self.inherited:
             self._check_rank(specification)
@@ -220,15 +259,18 @@ class Placeholder(nn.Module):
     def binding_of(self, operator: Operator) -> dict[str, int]:
         """`binding_for` the operator's specification; all sizes of the slot where it has none."""
         if operator.specification is None:
-            return self.binding
+            batch = (
+                {} if operator.batch is None or not self.dilation else {operator.batch: self.phases}
+            )
+            return self.binding | batch
         return self.binding_for(operator.specification)
 
     @property
     def reference(self) -> Reference:
         """What the original does to the scale of data; that of scale 1 where there is none."""
-        if self.original is None or self.shapes is None:
+        if self.original is None or self._whole is None:
             return Reference()
-        return reference_of(self.original, self.shapes[1])
+        return reference_of(self.original, self._whole)
 
     def check_kernel(self, pack: KernelPack) -> None:
         """UserError when the kernel maps other shapes than the slot's."""
@@ -279,6 +321,43 @@ def _pooling(layer: nn.Module | None) -> Callable[..., nn.Module]:
     if isinstance(layer, nn.Conv1d):
         return nn.AvgPool1d
     return nn.AvgPool3d if isinstance(layer, nn.Conv3d) else nn.AvgPool2d
+
+
+def to_phases(x: torch.Tensor, dilation: Sequence[int]) -> torch.Tensor:
+    """The phases of a map [N, C, ...] as samples, [N * phases, C, ...], filled up with zeros."""
+    more = [-size % d for size, d in zip(x.shape[2:], dilation, strict=True)]
+    if any(more):
+        x = nn.functional.pad(x, [n for each in reversed(more) for n in (0, each)])
+    rank = len(dilation)
+    for axis, d in reversed([*enumerate(dilation, 2)]):
+        x = x.unflatten(axis, (-1, d))
+    phases = [3 + 2 * axis for axis in range(rank)]
+    return x.permute(0, *phases, 1, *[place - 1 for place in phases]).flatten(0, rank)
+
+
+def from_phases(y: torch.Tensor, dilation: Sequence[int], sizes: Sequence[int]) -> torch.Tensor:
+    """The map whose phases are given, of these sizes: the inverse of `to_phases`."""
+    rank = len(dilation)
+    y = y.unflatten(0, (-1, *dilation))
+    moved = [place for axis in range(rank) for place in (2 + rank + axis, 1 + axis)]
+    y = y.permute(0, 1 + rank, *moved)
+    for axis in range(2, 2 + rank):
+        y = y.flatten(axis, axis + 1)
+    for axis, size in enumerate(sizes, 2):
+        y = y if y.shape[axis] == size else y.narrow(axis, 0, size)
+    return y
+
+
+class Phases(nn.Module):
+    """The way of a map to its phases and back."""
+
+    def __init__(self, dilation: Sequence[int]) -> None:
+        super().__init__()
+        self.dilation = tuple(dilation)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """A map with the values of x."""
+        return from_phases(to_phases(x, self.dilation), self.dilation, x.shape[2:])
 
 
 def _sizes(shape: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypedDict
+from typing import TypedDict, cast
 
 import torch
 from torch import nn
@@ -21,6 +21,7 @@ from syno.network.layers import (
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
+    dilation_of,
     linear,
     reasons,
     times,
@@ -134,7 +135,7 @@ def put_slots(
     if example_input is not None:
         first = example_input[0] if isinstance(example_input, tuple) else example_input
         assert isinstance(first, torch.Tensor)
-        alone = isinstance(example_input, torch.Tensor)
+        alone = isinstance(example_input, torch.Tensor) or len(example_input) == 1  # type: ignore[arg-type]
         setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, alone))
     return net
 
@@ -169,6 +170,12 @@ def recorded_example(net: nn.Module) -> torch.Tensor | None:
     """Return zeros of the shape that the example input of `syno.substitute` had, if it had one."""
     found = getattr(net, _EXAMPLE, None)
     return torch.zeros(found[0], dtype=found[1]) if found is not None and found[2] else None
+
+
+def takes_several_inputs(net: nn.Module) -> bool:
+    """Whether slots were created with several inputs of the network."""
+    found = getattr(net, _EXAMPLE, None)
+    return found is not None and not found[2]
 
 
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:
@@ -394,10 +401,10 @@ def _decide(
     reason = ""
     for where in fitting:
         found = where.refusal(row.name, layer) if row.name else "it is the network itself"
-        found = found or row.reason or _refusal(row, where, calls)
+        found = found or row.reason or _refusal(row, layer, where, calls)
         if not found:
-            pool = _pool(layer, where)
-            return replace(row, status="slot", pool=pool), where
+            pool, dilation = _pool(layer, where), _dilation(layer)
+            return replace(row, status="slot", pool=pool, dilation=dilation), where
         reason = reason or found
     return replace(row, reason=reason), None
 
@@ -414,7 +421,9 @@ def _sizes_of_map(layer: nn.Module) -> tuple[str, ...]:
     return next(names for each, (_, names) in _MAPS.items() if isinstance(layer, each))
 
 
-def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | None:
+def _refusal(
+    row: LayerRow, layer: nn.Module, where: LayerFilter, calls: Calls | None
+) -> str | None:
     if calls == []:
         return "the example input does not reach it"
     if calls and len({inside for inside, _ in calls}) > 1:
@@ -422,7 +431,8 @@ def _refusal(row: LayerRow, where: LayerFilter, calls: Calls | None) -> str | No
     if calls and len(calls[0][0]) < _DIMENSIONS[where.kind]:
         return "its input has no batch dimension"
     small = [f"{name}={value}" for name, value in row.binding.items() if value < where.minimum]
-    return f"{', '.join(small)} is below {where.minimum}" if small else None
+    phase = " in each phase of its dilation" if _dilation(layer) else ""
+    return f"{', '.join(small)}{phase} is below {where.minimum}" if small else None
 
 
 def _binding(layer: nn.Module, call: Shapes | None) -> dict[str, int]:
@@ -432,8 +442,9 @@ def _binding(layer: nn.Module, call: Shapes | None) -> dict[str, int]:
         binding = {"C_in": layer.in_channels, "C_out": layer.out_channels}
         names = _sizes_of_map(layer)
         if call is not None:
-            smaller = call[0] if layer.transposed else call[1]
-            binding |= zip(names, smaller[-len(names) :], strict=False)
+            smaller = (call[0] if layer.transposed else call[1])[-len(names) :]
+            steps = _dilation(layer) or (1,) * len(smaller)
+            binding |= {n: -(-size // d) for n, size, d in zip(names, smaller, steps, strict=False)}
         return binding
     if not is_linear(layer):
         return {}
@@ -458,13 +469,28 @@ def _pool(layer: nn.Module, where: LayerFilter) -> int:
     return int(layer.stride[0]) if convolution and where.pool else 1  # type: ignore[union-attr,index]
 
 
+def _dilation(layer: nn.Module) -> tuple[int, ...]:
+    """The dilation of a convolution that keeps the size of its map; () without."""
+    if not isinstance(layer, nn.modules.conv._ConvNd) or layer.transposed:
+        return ()
+    dilation = dilation_of(cast("nn.Conv2d", layer))
+    return dilation if any(d > 1 for d in dilation) else ()
+
+
 def _slot(
     layer: nn.Module, binding: dict[str, int], where: LayerFilter, calls: Calls | None
 ) -> Placeholder:
     if isinstance(layer, nn.modules.conv._ConvNd):
         names: tuple[str | None, ...] = (None, "C_in", *_sizes_of_map(layer))
         pool, stride = _pool(layer, where), int(layer.stride[0])
-        slot = Placeholder(binding, original=layer, input_names=names, pool=pool, stride=stride)
+        slot = Placeholder(
+            binding,
+            original=layer,
+            input_names=names,
+            pool=pool,
+            stride=stride,
+            dilation=_dilation(layer),
+        )
     else:
         names = (None, "seq_len", "H_in") if "seq_len" in binding else (None, "H_in")
         slot = Placeholder(binding, original=layer, input_names=names)
@@ -508,6 +534,7 @@ def _describe(layer: nn.Module) -> str:
     name = "conv" if isinstance(layer, nn.Conv2d) else type(layer).__name__
     text = f"{name} {times(layer.kernel_size)}"
     text += f" /{layer.stride[0]}" if layer.stride[0] > 1 else ""
+    text += f" dilation {times(layer.dilation)}" if max(layer.dilation) > 1 else ""
     return text + (f" groups {layer.groups}" if layer.groups > 1 else "")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from syno.operators.summary import short_id
 from syno.store.documents import Details, Recipe
+from syno.store.objective import ACCURACY, Objective
 from syno.store.records import FLOAT32, REJECTED, Environment
 
 
@@ -16,6 +17,7 @@ class Evaluation:
     key and text are None for the baseline, whose latency stands in the same fields with ratio 1.
     rung_index: of a ladder, from 0 at the bottom; `rung` is the fidelity's name.
     precision: `float32`, or `int8` for a trained network that was quantized.
+    objective: of the study, which gives the value its name.
     """
 
     ask: int
@@ -42,12 +44,14 @@ class Evaluation:
     environment: Environment
     details: Details = field(default_factory=Details)
     rung_index: int = 0
+    objective: Objective = ACCURACY
 
     def __repr__(self) -> str:
         parts = [f"{short_id(self.text, self.key) or self.kind} {self.status}"]
-        for name, value in (("accuracy", self.accuracy), ("loss", self.details.get("loss"))):
-            if value is not None:
-                parts.append(f"{name} {value:.4g}")
+        values = {self.objective.name: self.objective.of(self.accuracy, self.details)}
+        if self.objective.is_share or self.objective.is_entropy:
+            values |= {"accuracy": self.accuracy, "loss": self.details.get("loss")}
+        parts += [f"{name} {value:.4g}" for name, value in values.items() if value is not None]
         if self.latency_ms is not None:
             parts.append(f"{self.latency_ms:.3g} ms")
         return f"<trial {self.ask}: {', '.join([*parts, *[self.reason][: bool(self.reason)]])}>"

@@ -16,7 +16,7 @@ from syno._util.errors import UserError
 from syno.store import log, quarantine, schema
 from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
-from syno.store.objective import Objective, objective_of
+from syno.store.objective import ACCURACY, Objective, objective_of
 from syno.store.objectives import Objectives, objectives_of
 from syno.store.raw import NamedRow
 from syno.store.records import (
@@ -156,7 +156,8 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> Setti
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Read a whole study, within the transaction of the caller."""
-    every = _evaluations(connection, study.id)
+    objective = objective_of(study.settings)
+    every = _evaluations(connection, study.id, objective)
     found = [e for e in every if _is_compared(e)]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
@@ -192,8 +193,10 @@ def _is_compared(evaluation: Evaluation) -> bool:
     return evaluation.split != TEST and evaluation.precision == FLOAT32
 
 
-def _evaluations(connection: Connection, study: int) -> list[Evaluation]:
-    return [_evaluation(row) for row in _evaluation_rows(connection, study)]
+def _evaluations(
+    connection: Connection, study: int, objective: Objective = ACCURACY
+) -> list[Evaluation]:
+    return [_evaluation(row, objective) for row in _evaluation_rows(connection, study)]
 
 
 def _highest(evaluations: Iterable[Evaluation]) -> int:
@@ -245,7 +248,7 @@ def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
     return list(connection.execute(query))
 
 
-def _evaluation(row: NamedRow) -> Evaluation:
+def _evaluation(row: NamedRow, objective: Objective) -> Evaluation:
     own = row.kind == BASELINE and row.baseline_ms is not None
     return Evaluation(
         ask=row.ask,
@@ -279,4 +282,5 @@ def _evaluation(row: NamedRow) -> Evaluation:
         ),
         details=row.details,
         rung_index=row.rung_index,
+        objective=objective,
     )

@@ -101,7 +101,10 @@ def rungs_table(summary: StudySummary) -> Table:
 
 
 def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
-    """One line an operator, the best first, at most `limit` of them."""
+    """One line an operator, the best first, at most `limit` of them.
+
+    `original` is the latency of the original network in the same run, which the speed-up refers to.
+    """
     objective = summary.objective
     perplexity = ("perplexity>", lambda e: numbers.perplexity(summary.quality(e)))
     return Table.of(
@@ -111,6 +114,7 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         (f"{objective.name}>", lambda e: objective.shown(summary.quality(e))),
         *([perplexity] if objective.is_entropy else []),
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
+        ("original>", lambda e: numbers.milliseconds(e.baseline_latency_ms)),
         ("speed-up>", lambda e: numbers.speedup(e.latency_ratio)),
         ("MACs>", lambda e: numbers.count(e.macs)),
         ("params>?", lambda e: numbers.count(e.params)),
@@ -124,7 +128,7 @@ def progress_lines(summary: StudySummary) -> list[str]:
     lines = []
     rate, last = trials_an_hour(summary), since_progress(summary)
     if rate is not None and summary.ended:
-        ago = "with the last operator" if last == 0 else f"{last} operator{'s' * (last != 1)} ago"
+        ago = "with the last operator" if last == 0 else f"{numbers.counted(last, 'operator')} ago"
         lines.append(f"{rate:.0f} trials an hour; the last progress was {ago}.")
     objectives = summary.objectives
     if not objectives.are_default:
@@ -147,12 +151,15 @@ def engine_lines(summary: StudySummary) -> list[str]:
         return []
     engine = found.details.get("latency_engine", "eager")
     own = _with_spread(found.latency_ms, found.latency_spread_ms)
-    lines = [f"The original network takes {own} ({engine}); a speed-up above 1 is faster."]
+    lines = [
+        f"The original network took {own} ({engine}) in its own trial, and what `original` says in "
+        "the run of an operator. A speed-up above 1 is faster."
+    ]
     best = best_rival(found.details.get("rivals", {}))
     if best is not None:
         name, time = best
         other = _with_spread(time["median_ms"], time["spread_ms"])
-        lines.append(f"The best other engine at hand, {name}, takes {other} for it.")
+        lines.append(f"The best other engine at hand, {name}, took {other} for it.")
     return lines
 
 

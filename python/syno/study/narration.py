@@ -54,7 +54,7 @@ class Narration(Observer):
         self._total = settings.evaluations
         self._width = 16 if settings.ladder is None else 24
         self._objective = objective_of(study.settings)
-        place = f"study {study.name}: {self._total} operators to train"
+        place = f"study {study.name}: {numbers.counted(self._total, 'operator')} to train"
         done = f", {tally.evaluated} already done" if tally.evaluated else ""
         self.line(place + done)
         self.moved(tally.evaluated, self._total)

@@ -64,6 +64,20 @@ class SearchBar(Narration):
             )
 
 
+class Notes(Observer):
+    """Prints what must be known about a search, such as its layers, and no progress: for logs."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._seen: set[str] = set()
+
+    def on_note(self, text: str) -> None:
+        """Print the note, once."""
+        if text not in self._seen:
+            self._seen.add(text)
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def is_shown() -> bool:
     """Whether standard error is a terminal, or the process a notebook."""
     console = Console(stderr=True)

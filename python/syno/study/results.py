@@ -20,6 +20,7 @@ from syno.study.evaluate.weights import Weights
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+    from torch import nn
 
     from syno.operators.operator import Operator
 
@@ -105,6 +106,25 @@ class StudyResults(StudySummary):
         if found.text is None:
             raise UserError("the baseline is the original network, without an operator")
         return Operator.from_text(found.text, read_specification(self.study.specification))
+
+    def network(self, trial: Evaluation | str, net: nn.Module | None = None) -> nn.Module:
+        """Return the trained network of a trial, with its operator in the slots.
+
+        It is in evaluation mode, to be compiled by `syno.compile` or trained further.
+
+        Args:
+            trial: a trial, the start of an id or a key, or `baseline`.
+            net: the network that the study was started with, unless that was a model by name. Its
+                weights do not matter.
+
+        Raises:
+            UserError: as in `syno.export_network`.
+        """
+        from syno.study.trained_network import trained_network
+
+        found = self.trial(trial) if isinstance(trial, str) else trial
+        made, _ = trained_network(self, found.key or BASELINE, net=net, seed=found.seed)
+        return made
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the trials as plain values, a row for each."""

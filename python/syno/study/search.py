@@ -41,7 +41,7 @@ from syno.study.fidelity.ladder import Ladder
 from syno.study.loop import default_stopper, run
 from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
-from syno.study.progress import Callback, Callbacks, SearchBar, is_shown
+from syno.study.progress import Callback, Callbacks, Notes, SearchBar, is_shown
 from syno.study.results import StudyResults
 from syno.study.settings import (
     GIVEN,
@@ -146,7 +146,7 @@ def search(
         space: how many operators are composed, and by which rules and limits.
         train, timing, isolation: how operators are trained, timed, and kept apart.
         observer: is told how the search goes. Default: a progress bar on a terminal or in a
-            notebook, and nothing elsewhere.
+            notebook; elsewhere, one line on standard error with the layers that are replaced.
         callbacks: functions that are called with each trial when it is stored; the search stops if
             one of them returns True.
         warm_start: results that the method `surrogate` starts from: "STORE:STUDY", a file or data.
@@ -217,7 +217,8 @@ def search(
     settings = rungs.marked(settings)
     lost = rungs.network.too_small()
     with _opened(store, create=True) as opened, _shown(observer) as shown:
-        for message in (note, lost, None if warm is None else in_words(warm)):
+        slots = rungs.network.in_words()
+        for message in (slots, note, lost, None if warm is None else in_words(warm)):
             if message is not None:
                 shown.on_note(message)
         changes = dict(space.limits) | ({"symmetries": space.symmetry} if space.symmetry else {})
@@ -342,14 +343,14 @@ def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
 
 @contextlib.contextmanager
 def _shown(observer: Observer | None) -> Iterator[Observer]:
-    """The observer, or a progress bar where somebody may see it."""
+    """The observer; or a progress bar where somebody may see it, and notes elsewhere."""
     if observer is not None:
         yield observer
     elif is_shown():
         with SearchBar() as bar:
             yield bar
     else:
-        yield Observer()
+        yield Notes()
 
 
 @dataclass(frozen=True)

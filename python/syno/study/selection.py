@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.errors import UserError
+from syno.operators.summary import identity, short_id
 from syno.store import Evaluation, Store, StudySummary
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.records import digest
@@ -63,8 +64,8 @@ class Choice:
 
     @property
     def folder(self) -> str:
-        """`<score>_<key>`: the accuracy (a fraction) or loss, then eight digits of the key."""
-        return f"{self.quality:.4f}_{self.key[:8]}"
+        """`<score>_<id>`: the accuracy (a fraction) or loss, then the short id of the operator."""
+        return f"{self.quality:.4f}_{short_id(self.text, self.key)}"
 
 
 def select(
@@ -92,7 +93,7 @@ def select(
             all four the lowest first) or `accuracy` (the highest first).
         diverse: of operators nearer than `least_distance` to each other, only the first is taken;
             see `distance`.
-        out: a new or empty folder; each operator gets a folder `<score>_<key>` in it with its text,
+        out: a new or empty folder; each operator gets a folder `<score>_<id>` in it with its text,
             its specification and its figures, which commands take wherever they take an operator.
 
     Returns:
@@ -257,7 +258,7 @@ def _order(choice: Choice, by: str) -> tuple[float, float, str]:
 
 
 def write(summary: StudySummary, choices: Sequence[Choice], folder: Path) -> list[Path]:
-    """Write a folder `<score>_<key>/` with text, specification and results of each operator.
+    """Write a folder `<score>_<id>/` with text, specification and results of each operator.
 
     Returns:
         These folders.
@@ -294,7 +295,7 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
 def described(choice: Choice) -> dict[str, object]:
     """Return the results of an operator as plain values, without its text."""
     names = ("key", "accuracy", "seeds", "latency_ms", "latency_ratio", "macs", "params")
-    found = {name: getattr(choice, name) for name in names}
+    found = {"id": identity(choice.text) or None} | {n: getattr(choice, n) for n in names}
     if choice.objective == LOSS and choice.loss is not None:
         found |= {"loss": choice.loss, "perplexity": math.exp(min(choice.loss, 700.0))}
     if choice.objective not in (ACCURACY, LOSS):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from syno._util import numbers
+
 
 @dataclass(frozen=True)
 class Tally:
@@ -81,7 +83,9 @@ class Evaluations(_Combining):
         if tally.evaluated < self.evaluations or tally.due:
             return None
         return StopReason(
-            "evaluations", f"{tally.evaluated} operators were evaluated, as requested"
+            "evaluations",
+            f"{numbers.counted(tally.evaluated, 'operator')} "
+            f"{'was' if tally.evaluated == 1 else 'were'} evaluated, as requested",
         )
 
 

@@ -174,4 +174,16 @@ class Evaluator {
   std::size_t at_ = 0;
 };
 
+/// Two shifts, one after the other, of an index, of a window, and of a remainder by the size of the shifts.
+inline std::vector<std::string> shifted_twice(int first, int second) {
+  const std::string by[] = {" " + std::to_string(first) + " -> ",
+                            " " + std::to_string(second) + " -> "};
+  const std::string head = "syno operator 1\n";
+  return {head + "out [H]\nin [H]\nshift o0" + by[0] + "c0\nshift c0" + by[1] + "c1\nmatch c1\n",
+          head + "out [H]\nin [H]\nreduce k -> r0\nunfold o0 r0 -> c0\nshift c0" + by[0] +
+              "c1\nshift c1" + by[1] + "c2\nmatch c2\n",
+          head + "out [H]\nin [s^-1*H, s]\nmerge o0 s -> c0 c1\nshift c1" + by[0] + "c2\nshift c2" +
+              by[1] + "c3\nmatch c0 c3\n"};
+}
+
 }  // namespace syno

@@ -313,9 +313,6 @@ class Printer {
 
   // The indices of a stage, each with its size where what the stage is asked at may be read in several ways.
   std::string sized(const std::vector<CoordinateId>& ids) const {
-    const auto is_leaf = [&](CoordinateId id) {
-      return id == kNoCoordinate || !names_.of(id).empty();
-    };
     const auto has_window = [&](auto&& self, CoordinateId id) -> bool {
       if (is_leaf(id)) return false;
       const Expression& e = map_.at(id);
@@ -358,10 +355,7 @@ class Printer {
         return {a.at_least(kProduct) + "/" + size.at_least(kAtom), kProduct};
       case ExpressionKind::kRemainder:
         return {a.at_least(kAtom) + " mod " + size.at_least(kAtom), kModulo};
-      case ExpressionKind::kCyclicShift:
-        return {"(" + a.at_least(kSum) + (e.amount > 0 ? "+" : "") + std::to_string(e.amount) +
-                    ") mod " + size.at_least(kAtom),
-                kModulo};
+      case ExpressionKind::kCyclicShift: return shifted(id);
       case ExpressionKind::kWindow:
         return {a.at_least(kSum) + "+" + at(e.b).at_least(kSum) + "-" + size.text +
                     (e.causal ? "+1" : "/2"),
@@ -370,6 +364,52 @@ class Printer {
       case ExpressionKind::kReduction: break;
     }
     return {};
+  }
+
+  // (((t+1) mod s)+1) mod s is (t+2) mod s. Only of plain indices and windows that are read like that: a shift that is
+  // used elsewhere, too, must be found in the text again. Under further views, and where one shift is by half a size, the
+  // key of the sum may differ from that of the shifts.
+  Piece shifted(CoordinateId id) const {
+    const Expression& outer = map_.at(id);
+    std::int64_t amount = outer.amount;
+    CoordinateId from = outer.a;
+    const auto again = [&](CoordinateId inner) {
+      const Expression& e = map_.at(inner);
+      return inside_[static_cast<std::size_t>(inner)].empty() &&
+             e.kind == ExpressionKind::kCyclicShift && e.size == outer.size && is_unit(e) &&
+             operand_of(inner) == 1 && !is_read(inner);
+    };
+    while (is_unit(outer) && again(from)) {
+      amount += map_.at(from).amount;
+      from = map_.at(from).a;
+    }
+    const bool window = map_.at(from).kind == ExpressionKind::kWindow;
+    const bool plain =
+        window ? is_leaf(map_.at(from).a) && is_leaf(map_.at(from).b) : is_leaf(from);
+    if (!plain || operand_of(id) > 0) {
+      amount = outer.amount;
+      from = outer.a;
+    }
+    if (amount == 0) return at(from);
+    return {"(" + at(from).at_least(kSum) + (amount > 0 ? "+" : "") + std::to_string(amount) +
+                ") mod " + size_piece(outer.size, variables_).at_least(kAtom),
+            kModulo};
+  }
+
+  static bool is_unit(const Expression& shift) { return shift.amount == 1 || shift.amount == -1; }
+
+  bool is_leaf(CoordinateId id) const { return id == kNoCoordinate || !names_.of(id).empty(); }
+
+  bool is_read(CoordinateId id) const {
+    const auto among = [&](const std::vector<CoordinateId>& ids) {
+      return std::find(ids.begin(), ids.end(), id) != ids.end();
+    };
+    return among(map_.data) || std::any_of(map_.weights.begin(), map_.weights.end(), among);
+  }
+
+  std::ptrdiff_t operand_of(CoordinateId id) const {
+    return std::count_if(map_.expressions.begin(), map_.expressions.end(),
+                         [&](const Expression& e) { return e.a == id || e.b == id; });
   }
 
   // Whether a value of `id` outside its extent always makes some index of x, or of a stage, fall outside, given that

@@ -41,6 +41,30 @@ TEST(Formula, SaysWhatTheOperatorComputes) {
   EXPECT_GT(masked, 100);
 }
 
+TEST(Formula, WritesShiftsOfShiftsAsOne) {
+  const auto of = [](int a, int b) {
+    std::vector<std::string> texts;
+    for (const std::string& text : shifted_twice(a, b))
+      texts.push_back(formula(Operator::parse(text)));
+    return texts;
+  };
+  EXPECT_EQ(of(1, 1),
+            (std::vector<std::string>{"y[h] = x[(h+2) mod H]",
+                                      "y[h] = sum(a:k) x[(h+a-k/2+2) mod H] where 0 <= h+a-k/2 < H",
+                                      "y[h] = x[h/s,((((h mod s)+1) mod s)+1) mod s]"}));
+  EXPECT_EQ(of(1, -1), (std::vector<std::string>{
+                           "y[h] = x[h]", "y[h] = sum(a:k) x[h+a-k/2] where 0 <= h+a-k/2 < H",
+                           "y[h] = x[h/s,((((h mod s)+1) mod s)-1) mod s]"}));
+  const Binding binding = Binding::parse("H=12, s=4, k=3");
+  for (int a = -5; a <= 5; ++a) {
+    for (int b = -5; b <= 5; ++b) {
+      for (const std::string& text : shifted_twice(a, b)) {
+        if (a != 0 && b != 0) expect_true(Operator::parse(text), binding, 1);
+      }
+    }
+  }
+}
+
 TEST(Formula, OfTheZooSaysWhatItComputes) {
   for (const ZooText& zoo : kZooTexts)
     expect_true(Operator::parse(zoo.text), Binding::parse(zoo.binding), 1);

@@ -119,6 +119,27 @@ TEST(ParseFormula, ReadsTheStagesOfRandomOperators) {
   EXPECT_EQ(shares.keys, shares.sampled);
 }
 
+TEST(ParseFormula, ReadsShiftsOfShiftsAsOne) {
+  const Binding binding = Binding::parse("H=12, s=4, k=3");
+  for (const int a : {-5, -2, -1, 1, 2, 5}) {
+    for (const int b : {-2, -1, 1, 2}) {
+      for (const std::string& text : shifted_twice(a, b)) {
+        const Operator op = Operator::parse(text);
+        SCOPED_TRACE(text + formula(op));
+        const ParsedFormula parsed = parse_formula(formula(op), shapes_of(op));
+        expect_same_value(op, parsed, binding, 1);
+        if (op.graph().count(Primitive::kMerge) == 0 && std::abs(a) == 1 && std::abs(b) == 1) {
+          EXPECT_EQ(parsed.op.graph().count(Primitive::kShift), a + b == 0 ? 0 : 1);
+        }
+        const auto key = [&](const Operator& each) {
+          return semantic_key(each.in_table(op.variables()), {binding.resolve(*op.variables())});
+        };
+        EXPECT_EQ(key(parsed.op), key(op));
+      }
+    }
+  }
+}
+
 // One thing of a formula changed: a condition left out, an index in place of another, a number, a term.
 std::string damaged(std::string text, CounterRandom& random) {
   const auto any = [&](std::size_t count) { return static_cast<std::size_t>(random.below(count)); };

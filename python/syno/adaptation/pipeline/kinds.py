@@ -85,7 +85,7 @@ def _input_shapes(
 
 
 def _binding(slot: Placeholder, operator: Operator, sizes: dict[str, int]) -> dict[str, int]:
-    batch = {} if operator.batch is None else {operator.batch: 1}
+    batch = {} if operator.batch is None else {operator.batch: slot.phases}
     known = {**slot.binding, **sizes, **batch}
     pack = operator.kernel_pack({k: v for k, v in known.items() if k in operator.variables})
     slot.check_kernel(pack)

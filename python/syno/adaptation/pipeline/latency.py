@@ -40,9 +40,10 @@ def slot_latencies(
 ) -> dict[str, float]:
     """Measure candidates in a kind of slot, in turns, as kernels of the compiled network.
 
-    The original layer is measured, too. A slot that averages its input before the operator counts
-    with that. Where the layer is removed, the normalization and the activation behind it remain,
-    which are part of the kernels otherwise. Candidates whose code cannot be compiled are left out.
+    The original layer is measured, too. A slot that averages its input before the operator, or
+    takes it apart into phases, counts with that. Where the layer is removed, the normalization and
+    the activation behind it remain, which are part of the kernels otherwise. Candidates whose code
+    cannot be compiled are left out.
 
     Returns:
         The median latencies in milliseconds by the name of the candidate, `original` and `removed`.
@@ -51,8 +52,8 @@ def slot_latencies(
         calls = {ORIGINAL: _original(kind), REMOVED: _what_remains(kind)}
         calls |= _operators(kind, [each for each in candidates if each.is_operator])
         pool: Call | None = None
-        if kind.slot.pool is not None:
-            pooled, given = kind.slot.pool, torch.randn(kind.inside)
+        if kind.slot.moves is not None:
+            pooled, given = kind.slot.moves, torch.randn(kind.inside)
             pool = lambda: pooled(given)  # noqa: E731
         every = [*calls.values(), *([pool] if pool is not None else [])]
         for call in every:
@@ -114,7 +115,7 @@ def _operators(kind: Kind, candidates: Sequence[Candidate]) -> dict[str, Call]:
         return calls
     for start in range(0, len(wanted), _TOGETHER):
         for name, kernel in _compiled(wanted[start : start + _TOGETHER]):
-            calls[name] = _call(kernel, channel)
+            calls[name] = _call(kernel, channel, kind.slot.phases)
     return calls
 
 
@@ -137,9 +138,9 @@ def _compiled(wanted: Sequence[tuple[str, KernelRecord]]) -> Iterable[tuple[str,
     yield from zip([name for name, _ in wanted], made, strict=True)
 
 
-def _call(kernel: Kernel, channel: int) -> Call:
+def _call(kernel: Kernel, channel: int, samples: int = 1) -> Call:
     shapes = kernel.record.shapes
-    x = torch.randn(shapes.input)
+    x = torch.randn([samples, *shapes.input[1:]] if kernel.record.batched else shapes.input)
     packed = kernel.pack([torch.randn(shape) for shape in kernel.weight_shapes])
     bias = torch.zeros(shapes.output[channel])
     return lambda: kernel(x, packed, bias)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from syno._util import numbers
 from syno._util.command_line import command_line
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
@@ -53,7 +54,7 @@ class _Arguments(Options):
 
 @framework.command("select", _Arguments)
 def command(given: _Arguments) -> int:
-    """Select operators of a study, and write them as `<score>_<key>/operator.txt`.
+    """Select operators of a study, and write them as `<score>_<id>/operator.txt`.
 
     Each folder holds the operator, its specification and its results. Commands accept such a
     folder as an operator. The exit code is 1 if no operator is selected.
@@ -87,5 +88,6 @@ def command(given: _Arguments) -> int:
         output.say(f"no operator of '{summary.study.name}' is {wanted}")
     elif given.out:
         following = command_line("show", str(folders[0]))
-        output.say(f"wrote {len(folders)} operators to {given.out}; next: {following}")
+        written = numbers.counted(len(folders), "operator")
+        output.say(f"wrote {written} to {given.out}; next: {following}")
     return framework.OK if choices else framework.NEGATIVE

@@ -13,6 +13,7 @@ from torch import fx
 
 from syno._util.errors import UserError
 from syno.inference.layer import Layer
+from syno.inference.library import activations as activations
 from syno.inference.library import pooling as pooling
 from syno.inference.library import program as memory
 from syno.inference.library import resample as resample
@@ -163,7 +164,9 @@ class _Lowering:
         about = ", ".join([layer.name, *layer.parts.sources])
         number = len(self.program.layers)
         self.program.layers.append(layer)
-        self.program.steps.append(Call(number, operands[0], held, residual, writes, about))
+        samples = 1 if layer.computation.operator.batch is None else operands[0].shape[0]
+        call = Call(number, operands[0], held, residual, writes, about, samples)
+        self.program.steps.append(call)
         return writes
 
     # --- plain code ------------------------------------------------------------------------------
@@ -408,6 +411,17 @@ def _mean(self: _Lowering, node: fx.Node) -> None:
         y,
         module_name(node),
     )
+
+
+@_code(_aten.sum.dim_IntList)
+def _sum(self: _Lowering, node: fx.Node) -> None:
+    if not node.args[1]:
+        raise UserError("the network library has no code for a sum over all dimensions")
+    _mean(self, node)
+    mean, x = self.values[node], self._get(node.args[0])
+    y = self.program.new(mean.shape)
+    count = number(x.view.numel() // mean.view.numel())
+    self.values[node] = self._map(y, [mean], f"a * splat({count})", module_name(node))
 
 
 @_code(_aten.layer_norm.default)

@@ -81,7 +81,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the kernel of a layer, whose phases a team shares."""
+    """A call of the kernel of a layer, whose phases a team shares.
+
+    samples: how many an image has for it, one after another, such as frames or windows.
+    """
 
     layer: int
     x: Value
@@ -89,6 +92,7 @@ class Call:
     residual: Value | None
     writes: Value
     about: str
+    samples: int = 1
 
     @property
     def reads(self) -> tuple[Value, ...]:

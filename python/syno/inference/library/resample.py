@@ -115,16 +115,6 @@ def _group_norm(self: _Lowering, node: fx.Node) -> None:
         self.values[node] = self._map(y, operands, terms, about)
 
 
-@_code(_aten.leaky_relu.default)
-def _leaky_relu(self: _Lowering, node: fx.Node) -> None:
-    x = self._get(node.args[0])
-    slope = float(node.args[1]) if len(node.args) > 1 else 0.01  # type: ignore[arg-type]
-    y = self.program.new(x.shape)
-    self.values[node] = self._map(
-        y, [x], f"a > Vector{{}} ? a : splat({number(slope)}) * a", module_name(node)
-    )
-
-
 @_code(_aten.matmul.default, _aten.bmm.default)
 def _product(self: _Lowering, node: fx.Node) -> None:
     """A product of two tensors that the network computes; one with a weight is a layer."""

@@ -184,18 +184,7 @@ def _network(program: Program, name: str, numbers: list[int]) -> str:
     steps = []
     for number, step in enumerate(program.steps):
         if isinstance(step, Call):
-            kernel = f"{name}_k{numbers[step.layer]}"
-            x, channel, residual, y = (
-                "nullptr" if value is None else program.address(value)
-                for value in (step.x, step.channel, step.residual, step.writes)
-            )
-            code = (
-                f"const int phases = {kernel}_phase_count();\n"
-                "for (int phase = 0; phase < phases; ++phase) {\n"
-                "  if (phase > 0) wait(team);\n"
-                f"  {kernel}_phase(phase, {x}, net.packed[{step.layer}], {channel}, {residual}, "
-                f"{y},\n    workspace, team.thread, team.threads);\n}}"
-            )
+            code = _call(step, program, f"{name}_k{numbers[step.layer]}")
         else:
             code = step.code(program.address)
         watch = "    const Stopwatch watch{layer_seconds};\n" if isinstance(step, Call) else ""
@@ -206,6 +195,34 @@ def _network(program: Program, name: str, numbers: list[int]) -> str:
     values = {"LAYERS": layers, "STEPS": body}
     values["X_TYPE"] = "std::int64_t" if program.tokens else "float"
     return _filled(_text("image.cpp.txt"), values)
+
+
+def _call(step: Call, program: Program, kernel: str) -> str:
+    """The code that calls a kernel for each of its samples."""
+
+    def place(value: Value | None, *, whole: bool = False) -> str:
+        if value is None:
+            return "nullptr"
+        at = program.address(value)
+        floats = value.view.numel() // step.samples
+        return at if whole or step.samples == 1 else f"{at} + sample * {floats}"
+
+    x, residual, y = (place(value) for value in (step.x, step.residual, step.writes))
+    channel = place(step.channel, whole=True)
+    phases = (
+        f"const int phases = {kernel}_phase_count();\n"
+        "for (int phase = 0; phase < phases; ++phase) {\n"
+        "  if (phase > 0) wait(team);\n"
+        f"  {kernel}_phase(phase, {x}, net.packed[{step.layer}], {channel}, {residual}, "
+        f"{y},\n    workspace, team.thread, team.threads);\n}}"
+    )
+    if step.samples == 1:
+        return phases
+    inner = "\n".join(f"  {line}" for line in phases.splitlines())
+    return (
+        f"for (long sample = 0; sample < {step.samples}; ++sample) {{\n"
+        f"  if (sample > 0) wait(team);\n{inner}\n}}"
+    )
 
 
 def _check(program: Program) -> str:

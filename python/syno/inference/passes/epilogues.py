@@ -25,6 +25,8 @@ _SIMPLE: dict[object, str] = {
     _aten.tanh.default: "tanh",
     _aten.hardsigmoid.default: "hardsigmoid",
 }
+# Operators that only move elements, or drop some.
+_MOVES = (_aten.reshape.default, _aten.permute.default, _aten.slice.Tensor)
 
 # Operators that may be an activation; which one depends on their arguments.
 ACTIVATIONS = (*_SIMPLE, _aten.gelu.default, _aten.hardtanh.default, _aten.clamp.default)
@@ -98,7 +100,7 @@ def _absorbed(
         layer.parts.activation = activation
         layer.parts.sources.append(module_name(user))
         return _joined(graph, node, user)
-    if user.target is _aten.reshape.default:
+    if user.target in _MOVES:
         _take_through(graph, user, layer)
         return None
     if layer.parts.residual:
@@ -110,15 +112,17 @@ def _absorbed(
     return None
 
 
-def _take_through(graph: fx.GraphModule, reshape: fx.Node, layer: Layer) -> None:
-    """Takes an activation that follows a reshape."""
-    user = only_user(reshape)
+def _take_through(graph: fx.GraphModule, move: fx.Node, layer: Layer) -> None:
+    """Takes an activation that follows moves of elements."""
+    user = only_user(move)
+    while user is not None and user.target in _MOVES:
+        move, user = user, only_user(user)
     activation = None if user is None else activation_of(user)
     if user is None or activation is None:
         return
     layer.parts.activation = activation
     layer.parts.sources.append(module_name(user))
-    user.replace_all_uses_with(reshape)
+    user.replace_all_uses_with(move)
     graph.graph.erase_node(user)
 
 

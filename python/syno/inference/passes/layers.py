@@ -75,62 +75,88 @@ def _replace_found(graph: fx.GraphModule, node: fx.Node, found: Found, *, batch:
         module_name(node), found.kind, found.computation, found.weights, channel=found.channel
     )
     layer.parts.bias = None if found.bias is None else found.bias.detach()
-    source = node.args[1] if node.target is _aten.addmm.default else node.args[0]
-    assert isinstance(source, fx.Node)
     operator, binding = found.computation.operator, found.computation.binding
     shape = list(operator.shapes(binding).input)
-    if any(found.pad):
-        amounts = [n for more in reversed(found.pad) for n in (0, more)]
-        value = _longer(source.meta["val"], found.pad)
-        source = _inserted(graph, node, _aten.constant_pad_nd.default, source, amounts, value)
+    source = _fitted(graph, node, found)
     if found.rows:
         rows = -1 if batch else source.meta["val"].numel() // math.prod(shape[1:])
         value = source.meta["val"].reshape(rows, *shape[1:])
-        source = _inserted(graph, node, _aten.reshape.default, source, [rows, *shape[1:]], value)
+        source = _inserted(graph, node, _aten.reshape.default, (source, [rows, *shape[1:]]), value)
     outside = shape_of(node)
     made = _replace(graph, node, layer, source)
-    if not found.rows:
-        return
-    users = list(made.users)
-    value = made.meta["val"]
-    if found.pad:
-        value = _longer(value, found.pad)
-    with graph.graph.inserting_after(made):
+    users, value = list(made.users), made.meta["val"]
+    last = made
+    if found.maps:
+        value = _resized(value, [each.size for each in found.maps])
+    made.meta["val"] = value
+    if found.rows:
         sizes = [-1 if batch else outside[0], *value.shape[1:]]
-        back = graph.graph.call_function(_aten.reshape.default, (made, sizes))
-    back.meta = made.meta | {"val": value}
-    made.meta["val"] = value.reshape(-1 if batch else rows, *operator.shapes(binding).output[1:])
-    for axis, more in enumerate(found.pad, 2):
-        if more:
-            with graph.graph.inserting_after(back):
-                arguments = (back, axis, 0, int(outside[axis]))
-                cut = graph.graph.call_function(_aten.slice.Tensor, arguments)
-            value = value.narrow(axis, 0, int(outside[axis]))
-            cut.meta = back.meta | {"val": value}
-            back = cut
+        last = _appended(graph, last, _aten.reshape.default, (last, sizes), value)
+        made.meta["val"] = value.reshape(
+            -1 if batch else rows, *operator.shapes(binding).output[1:]
+        )
+    for axis, each in enumerate(found.maps, 2):
+        size = int(outside[axis])
+        if each.size != size:
+            value = value.narrow(axis, each.start, size)
+            place = (last, axis, each.start, each.start + size)
+            last = _appended(graph, last, _aten.slice.Tensor, place, value)
     for user in users:
-        user.replace_input_with(made, back)
+        user.replace_input_with(made, last)
 
 
-def _longer(value: torch.Tensor, pad: Sequence[int]) -> torch.Tensor:
-    """What a map is with so many elements more at the end of each spatial dimension.
+def _fitted(graph: fx.GraphModule, node: fx.Node, found: Found) -> fx.Node:
+    """The input of an operator with the zeros that it reads more, without what it does not read."""
+    source = found.source
+    for axis, each in enumerate(found.maps, 2):
+        if each.after < 0:
+            value = source.meta["val"]
+            size = value.shape[axis] + each.after
+            arguments = (source, axis, 0, size)
+            value = value.narrow(axis, 0, size)
+            source = _inserted(graph, node, _aten.slice.Tensor, arguments, value)
+    zeros = [(each.before, max(each.after, 0)) for each in found.maps]
+    if not any(map(any, zeros)):
+        return source
+    amounts = [n for pair in reversed(zeros) for n in pair]
+    value = source.meta["val"]
+    larger = [n + sum(pair) for n, pair in zip(value.shape[2:], zeros, strict=True)]
+    value = _resized(value, larger)
+    return _inserted(graph, node, _aten.constant_pad_nd.default, (source, amounts), value)
+
+
+def _resized(value: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+    """What a map of these sizes is.
 
     `constant_pad_nd` would give a batch of any size the size of the example.
     """
-    lead, sizes = value.shape[:2], value.shape[2:]
-    return value.new_empty([*lead, *(n + more for n, more in zip(sizes, pad, strict=True))])
+    return value.new_empty([*value.shape[:2], *sizes])
+
+
+def _appended(
+    graph: fx.GraphModule,
+    node: fx.Node,
+    target: Callable[..., torch.Tensor],
+    arguments: tuple[object, ...],
+    value: torch.Tensor,
+) -> fx.Node:
+    """A call behind a node."""
+    with graph.graph.inserting_after(node):
+        made = graph.graph.call_function(target, arguments)  # type: ignore[arg-type]
+    made.meta = node.meta | {"val": value}
+    return made
 
 
 def _inserted(
     graph: fx.GraphModule,
     node: fx.Node,
     target: Callable[..., torch.Tensor],
-    source: fx.Node,
-    argument: list[int],
+    arguments: tuple[object, ...],
     value: torch.Tensor,
 ) -> fx.Node:
+    """A call in front of a node."""
     with graph.graph.inserting_before(node):
-        made = graph.graph.call_function(target, (source, argument))  # type: ignore[arg-type]
+        made = graph.graph.call_function(target, arguments)  # type: ignore[arg-type]
     made.meta = {"val": value, "nn_module_stack": node.meta.get("nn_module_stack")}
     return made
 

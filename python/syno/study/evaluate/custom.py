@@ -13,7 +13,7 @@ from torch import nn
 
 from syno._util.errors import UserError, first_line
 from syno.data.custom import CustomData, CustomEvaluation, custom_data, custom_evaluation
-from syno.network.surgery import recorded_example
+from syno.network.surgery import recorded_example, takes_several_inputs
 from syno.store import Outcome
 from syno.store.documents import MetricDocument
 from syno.store.records import OK, REJECTED
@@ -118,8 +118,15 @@ def _given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> t
     """Return the example input of a custom evaluation: the given one, or that of `substitute`.
 
     Raises:
-        UserError: if there is none.
+        UserError: if there is none, or the network takes several inputs.
     """
+    if isinstance(net, nn.Module) and takes_several_inputs(net):
+        raise UserError(
+            f"the network {type(net).__name__} takes several inputs, and a search measures the "
+            "latency with one tensor\n"
+            "  what to do: search a module around it that takes one tensor and splits it, such as "
+            "net(x[:, :3], x[:, 3:])"
+        )
     found = given
     if found is None and isinstance(net, nn.Module):
         found = recorded_example(net)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
+from syno._util import numbers
 from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, CustomEvaluation
@@ -30,6 +31,8 @@ from syno.study.evaluate.weights import NetworkShape
 _SEQUENCE = "seq_len"
 # Layers with less than this share of the MACs are not worth a remark.
 _LEAST_SHARE = 0.01
+# So many layers are named in a sentence.
+_MOST_NAMES = 4
 
 
 @contextmanager
@@ -284,6 +287,17 @@ class Network:
                     return f"not causal along {_SEQUENCE}: {found}"
         return None
 
+    def in_words(self) -> str:
+        """Describe the layers that operators replace, for the start of a search."""
+        report = layer_report(self.template)
+        rows = [row for row in report.rows if row.name in self._names]
+        shares = [row.share for row in rows if row.share is not None]
+        share = f" with {sum(shares):.0%} of the MACs" if len(shares) == len(rows) else ""
+        names = ", ".join(row.name for row in rows[:_MOST_NAMES])
+        more = f" and {len(rows) - _MOST_NAMES} more" if len(rows) > _MOST_NAMES else ""
+        layers = numbers.counted(len(report.rows), "layer")
+        return f"operators replace {len(rows)} of {layers}{share}: {names}{more}"
+
     def too_small(self) -> str | None:
         """Describe the layers that are kept only because their feature maps are too small.
 
@@ -300,7 +314,7 @@ class Network:
         return (
             f"no operator can replace {names}, which have {share:.0%} of the MACs: at {height}x"
             f"{width} pixels, their feature maps are too small ({rows[0].reason}); a larger "
-            "resolution (--resolution) makes them replaceable"
+            "resolution (--resolution, or a larger example input) makes them replaceable"
         )
 
     def kept(self, report: LayerReport) -> list[LayerRow]:

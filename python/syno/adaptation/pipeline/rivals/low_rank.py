@@ -51,7 +51,8 @@ def _pair(layer: nn.Module | None, share: float) -> nn.Sequential | None:
             rank,
             layer.kernel_size,  # type: ignore[arg-type]
             stride=layer.stride,  # type: ignore[arg-type]
-            padding=layer.padding,  # type: ignore[arg-type]
+            # A slot of a dilated layer computes on each phase of the map.
+            padding=layer.padding if max(layer.dilation) == 1 else "same",  # type: ignore[arg-type]
             bias=False,
         )
         outer = nn.Conv2d(rank, layer.out_channels, 1, bias=False)
