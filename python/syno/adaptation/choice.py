@@ -99,13 +99,29 @@ class Choices:
             self._cost(name)
         return self._solved(self.scores, limits, other_than)
 
-    def several(self, limits: Mapping[str, float], count: int) -> list[Assignment]:
-        """The `count` best assignments within the limits, or all of them if there are fewer."""
-        found = [self.best(limits)]
+    def several(
+        self,
+        limits: Mapping[str, float],
+        count: int,
+        *,
+        other_than: Sequence[Sequence[int]] = (),
+    ) -> list[Assignment]:
+        """The `count` best assignments within the limits, or all of them if there are fewer.
+
+        Args:
+            limits, other_than: as in `best`. With `other_than`, there may be no further assignment.
+
+        Raises:
+            UserError: as `best`, without `other_than`.
+        """
+        found: list[Assignment] = []
         while len(found) < count:
+            done = [*other_than, *(one.choice for one in found)]
             try:
-                found.append(self.best(limits, other_than=[one.choice for one in found]))
+                found.append(self.best(limits, other_than=done))
             except UserError:
+                if not done:
+                    raise
                 break
         return found
 

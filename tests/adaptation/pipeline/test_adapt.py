@@ -16,14 +16,8 @@ from syno import UserError
 from syno.adaptation.pipeline.rivals import rivals
 from syno.store import Store
 
-from .conftest import OPERATORS, Net, options
-
-EPOCHS = {"epochs": 1, "batch": 64}
-
-
-def adapt(net, data, store, **changes):
-    given = {"macs": "0.6x", "operators": OPERATORS, "fidelity": EPOCHS, "options": options()}
-    return syno.adapt(net, data, store=store, **{**given, **changes})
+from .conftest import Net, options
+from .conftest import adapted as adapt
 
 
 @pytest.fixture(scope="module")

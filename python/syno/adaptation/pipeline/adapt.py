@@ -11,14 +11,16 @@ import torch
 from torch import nn
 
 from syno._util.options import grouped
-from syno.adaptation.activations import Activations, record
 from syno.adaptation.pipeline import scores as scoring
 from syno.adaptation.pipeline.assembly import assembled, empty
+from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, Goal, goal
 from syno.adaptation.pipeline.journal import Journal, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import Clock
+from syno.adaptation.pipeline.length import Lengths
 from syno.adaptation.pipeline.pool import Candidate, candidates
+from syno.adaptation.pipeline.recorder import Recorder
 from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
 from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
 from syno.adaptation.pipeline.selection import Selected, Selector, Totals, name_of
@@ -65,6 +67,7 @@ def adapt(
     maximize: bool = True,
     operators: Sequence[str | Operator] = (),
     fidelity: Fidelity | str | Mapping[str, int] | None = None,
+    hours: float | None = None,
     rivals: bool = False,
     final: bool = False,
     options: AdaptOptions | None = None,
@@ -99,13 +102,18 @@ def adapt(
         operators: further candidates, as for `syno train`.
         fidelity: how long networks are fine-tuned, and with which recipe; or changes of the
             default one, such as `{"epochs": 2}`.
+        hours: the time for everything but rivals and the test split, over all runs of the study. It
+            is divided over the steps: there are fewer candidates, samples and epochs if it is
+            short, and more epochs if there is time and `fidelity` does not say how many. Default:
+            that of the study, or else no limit.
         rivals: also try other ways to make the network faster, with the same goals and recipe.
         final: also measure the test split, once, at the end.
         options: how operators are chosen.
         store: where findings are kept; its studies give candidates, too.
         name: of the study; an existing adaptation is continued, also with other goals.
         seed: of samples and trainings.
-        progress: called with (phase, done, total, remark).
+        progress: called with (phase, done, total, remark). The phase `study` has the name of the
+            study as its remark, and `forecast` a sentence about the time.
 
     Raises:
         UserError: the network does not fit the data or is not better than a guess, no layer can be
@@ -140,7 +148,19 @@ def adapt(
         journal.started()
         if progress is not None:
             progress("study", 0, 1, journal.study.name)
-        run = _Run(subject, given, goals, options, journal, opened, seed, progress or _silent)
+        budget = Budget(hours, journal)
+        run = _Run(
+            subject,
+            given,
+            goals,
+            options,
+            journal,
+            budget,
+            opened,
+            seed,
+            progress or _silent,
+            grows=_has_usual_length(fidelity),
+        )
         found = run.execute(operators, rivals=rivals, final=final)
         found.max_drop = max_drop
         journal.stopped("complete")
@@ -160,14 +180,22 @@ class _Run:
         goals: Sequence[Sequence[Goal]],
         options: AdaptOptions,
         journal: Journal,
+        budget: Budget,
         store: Store,
         seed: int,
         progress: Observer,
+        *,
+        grows: bool,
     ) -> None:
         self._subject, self._source, self._goals = subject, source, goals
         self._options, self._journal, self._store = options, journal, store
-        self._seed, self._progress = seed, progress
-        self._activations: dict[str, Activations] | None = None
+        self._budget, self._seed, self._progress = budget, seed, progress
+        self._recorded = Recorder(
+            subject.copy,
+            lambda: subject.inputs(options.fit_images),
+            options.activation_mib << 20,
+        )
+        self._lengths = Lengths(subject, options, journal, budget, seed, grows=grows)
         self._clock = Clock(
             subject.original, subject.example, options.engine, options.threads, options.rounds
         )
@@ -176,30 +204,39 @@ class _Run:
         self, operators: Sequence[str | Operator], *, rivals: bool, final: bool
     ) -> Adaptation:
         """Run all phases."""
-        subject, journal = self._subject, self._journal
+        subject, journal, budget = self._subject, self._journal, self._budget
+        self._forecast(budget.forecast())
         with journal.phase("original"):
             original = self._original()
-        kinds = kinds_of(subject.network.template, subject.example)
+        kinds = kinds_of(subject.network.template, subject.example, causal=subject.network.causal)
         with journal.phase("candidates"):
-            pool = self._pool(operators)
-            fits = Fits(self._recorded, kinds)
-            entries = screened(
-                kinds, pool, self._recorded, self._options, journal, self._told("candidates")
+            entries, pool = screened(
+                kinds,
+                self._pool(operators),
+                self._recorded,
+                self._options,
+                journal,
+                budget,
+                self._seed,
+                self._told("candidates"),
             )
+        fits = Fits(self._recorded, kinds)
         with journal.phase("fits"):
-            errors = fitted(kinds, entries, fits, journal, self._told("fits"))
+            errors = fitted(kinds, entries, fits, journal, budget, self._told("fits"))
         with journal.phase("scores"):
             selector = self._selector(kinds, entries, errors, fits, original)
         chosen = []
         for number, goals in enumerate(self._goals):
             self._progress("choice", number, len(self._goals), name_of(goals))
             with journal.phase("choice"):
-                chosen.append(selector.select(goals, journal, self._refitting))
+                over = budget.until("choice", 1.0 / (len(self._goals) - number))
+                chosen.append(selector.select(goals, journal, self._refitting, over))
         self._progress("choice", len(self._goals), len(self._goals), "")
         networks = []
-        for selected in chosen:
+        for number, selected in enumerate(chosen):
             with journal.phase("fine-tuning"):
-                networks.append(self._network(selected, selector, kinds, errors, fits))
+                left = len(chosen) - number
+                networks.append(self._network(selected, left, selector, kinds, errors, fits))
         others: list[tuple[NetworkRow, nn.Module | None]] = []
         failures: dict[str, str] = {}
         if rivals:
@@ -222,6 +259,7 @@ class _Run:
             networks=networks,
             rivals=[row for row, _ in others],
             seconds=dict(journal.seconds),
+            hours=budget.hours,
             candidates=len(pool),
             failures=failures,
             example=subject.example,
@@ -262,12 +300,6 @@ class _Run:
         rows: list[Any] = self._journal.once("pool", "", gather)
         return [Candidate(**row) for row in rows]
 
-    def _recorded(self) -> dict[str, Activations]:
-        if self._activations is None:
-            inputs = self._subject.inputs(self._options.fit_images)
-            self._activations = record(self._subject.copy(), inputs)
-        return self._activations
-
     @property
     def _refitting(self) -> list[torch.Tensor]:
         return self._subject.inputs(self._options.fit_images) if self._options.refit else []
@@ -282,12 +314,28 @@ class _Run:
     ) -> Selector:
         subject, options, journal = self._subject, self._options, self._journal
         scores = scoring.one_slot(
-            subject, kinds, entries, errors, fits, options, journal, self._told("scores")
+            subject,
+            kinds,
+            entries,
+            errors,
+            fits,
+            options,
+            journal,
+            self._budget,
+            self._told("scores"),
         )
         dependence: dict[tuple[str, str], float] = {}
         if options.pairs and options.score != "fit":
             dependence = scoring.pairs(
-                subject, kinds, entries, scores, fits, options, journal, self._told("pairs")
+                subject,
+                kinds,
+                entries,
+                scores,
+                fits,
+                options,
+                journal,
+                self._budget,
+                self._told("pairs"),
             )
         assert original.latency_ms is not None
         totals = Totals(original.latency_ms, float(original.macs or 0), float(original.params or 0))
@@ -298,25 +346,33 @@ class _Run:
     def _network(
         self,
         selected: Selected,
+        left: int,
         selector: Selector,
         kinds: Mapping[str, Kind],
         errors: Mapping[str, Mapping[str, float]],
         fits: Fits,
     ) -> AdaptedNetwork:
+        """Fine-tune a network; left: how many are not fine-tuned yet, with this one."""
         choice = selector.candidates(selected.choice)
 
         def build() -> nn.Module:
             return assembled(self._subject, kinds, choice, fits, refit=self._refitting)
 
+        def structure() -> nn.Module:
+            return empty(self._subject, kinds, choice)
+
+        fidelity = self._lengths.fidelity(selected.goal, structure(), left)
+        self._forecast(self._lengths.forecast(fidelity, left))
         net, results, value = fine_tuned(
             self._subject,
             selected.goal,
             build,
-            lambda: empty(self._subject, kinds, choice),
+            structure,
             self._options,
             self._journal,
             self._seed,
             self._told(f"fine-tuning {selected.goal}"),
+            fidelity,
         )
         costs = selector.costs(selected.choice)
         original_ms = self._journal.get("original", "")["latency_ms"]
@@ -356,6 +412,10 @@ class _Run:
             for row, net in others
         ]
         return first, networks, rows
+
+    def _forecast(self, text: str) -> None:
+        if text:
+            self._progress("forecast", 0, 0, text)
 
     def _told(self, phase: str) -> Callable[[int, int, str], None]:
         return lambda done, total, remark: self._progress(phase, done, total, remark)
@@ -406,6 +466,13 @@ def _possible(options: AdaptOptions) -> AdaptOptions:
     engine = options.engine if compiled or not options.engine.startswith("syno") else "eager"
     kernels = options.kernels or ("compiled" if compiled else "eager")
     return dataclasses.replace(options, engine=engine, kernels=kernels)
+
+
+def _has_usual_length(fidelity: Fidelity | str | Mapping[str, int] | None) -> bool:
+    """Whether the user has left open how long networks are fine-tuned."""
+    if isinstance(fidelity, Mapping):
+        return not {"epochs", "steps", "images"} & set(fidelity)
+    return fidelity is None
 
 
 def _several(value: object) -> list[object]:

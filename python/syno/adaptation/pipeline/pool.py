@@ -39,7 +39,7 @@ class Candidate:
     """What may stand in a slot.
 
     name: the name of an operator with the values of its coefficients, `original` or `removed`.
-    source: `network`, `zoo`, `store`, `sample`, or `given`.
+    source: `network`, `zoo`, `store`, `sample`, `mutation`, or `given`.
     text: of the operator, in the slots' names of variables; empty without an operator.
     sizes: of the variables that the slots have no values for.
     """

@@ -91,7 +91,8 @@ class Adaptation:
     study: the name of the study in the store. original: the network as it was. networks: one for
     each goal, in the order of the goals. rivals: other ways to make the network faster, if they
     were wanted. max_drop: percent (points of accuracy) that the best network may lose.
-    seconds: by phase. candidates: how many the pool had. failures: rivals without a result.
+    seconds: by phase; hours: the time that there was, if it was limited. candidates: how many the
+    pool had. failures: rivals without a result.
     """
 
     study: str
@@ -101,6 +102,7 @@ class Adaptation:
     rivals: list[NetworkRow] = field(default_factory=list)
     max_drop: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    hours: float | None = None
     candidates: int = 0
     failures: Mapping[str, str] = field(default_factory=dict)
     example: torch.Tensor | None = field(default=None, repr=False)
@@ -210,6 +212,7 @@ class Adaptation:
             "failures": dict(self.failures),
             "candidates": self.candidates,
             "seconds": dict(self.seconds),
+            "hours": self.hours,
         }
 
     def _change(self, row: NetworkRow) -> str:

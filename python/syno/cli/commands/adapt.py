@@ -55,6 +55,13 @@ class _Arguments(Options):
         minimum=0,
         unset="1",
     )
+    hours: float | None = option(
+        "Time for everything but --rivals and --final, in hours; it is divided over the steps.",
+        None,
+        minimum=0,
+        above=True,
+        unset="that of the study, or else no limit",
+    )
     rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
     final: bool = option("Also measure the test split, once, at the end.", False)
     store: str = options.store()
@@ -107,6 +114,7 @@ def command(given: _Arguments) -> int:
             data_dir=given.data_dir,
             operators=given.ops,
             fidelity=fidelity,
+            hours=given.hours,
             rivals=given.rivals,
             final=given.final,
             options=given.options,
@@ -132,6 +140,8 @@ def _watch(move: output.Move) -> Observer:
     def watch(phase: str, done: int, total: int, remark: str) -> None:
         if phase == "study":
             framework.resumable(framework.this_command(name=remark))
+        elif phase == "forecast":
+            output.say(remark)
         else:
             move(done, f"{phase}, {done} of {total} {remark}".strip())
 
