@@ -79,9 +79,12 @@ class Choices:
         score += sum(float(of[choice[s], choice[t]]) for (s, t), of in self.pairs.items())
         return Assignment(tuple(int(c) for c in choice), score, costs)
 
-    def cheapest(self, resource: str) -> Assignment:
-        """The assignment of the least cost."""
-        return self._solved(self._cost(resource), {}, (), pairs=False)
+    def cheapest(self, resource: str, limits: Mapping[str, float] | None = None) -> Assignment:
+        """The assignment of the least cost, within limits on other resources if there are any.
+
+        UserError when nothing keeps the limits.
+        """
+        return self._solved(self._cost(resource), limits or {}, (), pairs=False)
 
     def best(
         self, limits: Mapping[str, float], *, other_than: Sequence[Sequence[int]] = ()

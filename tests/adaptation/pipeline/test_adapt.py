@@ -125,39 +125,6 @@ def test_a_search_is_no_adaptation(trained, data, tmp_path):
         adapt(trained, data, path, name="taken")
 
 
-def test_a_goal_out_of_reach_says_what_is_possible(trained, data, tmp_path):
-    with pytest.raises(UserError, match=r"out of reach\n  macs: the least possible is 0\.\d\dx"):
-        adapt(trained, data, str(tmp_path / "runs.db"), macs="0.001x")
-
-
-def test_a_network_that_only_guesses_is_refused(data, tmp_path):
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        net = Net()
-    with pytest.raises(UserError, match="not better than a guess"):
-        adapt(net, data, str(tmp_path / "runs.db"))
-
-
-def test_a_network_that_gives_nan_is_refused(trained, data, tmp_path):
-    net = copy.deepcopy(trained)
-    with torch.no_grad():
-        net.first.weight[0] = float("nan")
-    with pytest.raises(UserError, match="not finite"):
-        adapt(net, data, str(tmp_path / "runs.db"))
-
-
-def test_a_model_without_weights_is_refused():
-    with pytest.raises(UserError, match="random initial weights"):
-        syno.adapt("resnet-small", "digits")
-
-
-def test_weights_of_another_network_are_refused(tmp_path):
-    path = tmp_path / "other.pt"
-    torch.save(nn.Linear(3, 4).state_dict(), path)
-    with pytest.raises(UserError, match="weights"):
-        syno.adapt("resnet-small", "digits", model_options={"weights": str(path)})
-
-
 def test_an_unknown_option_names_its_group():
     with pytest.raises(UserError, match=r"options=syno\.AdaptOptions\(samples=\.\.\.\)"):
         syno.adapt(Net(), None, samples=3)

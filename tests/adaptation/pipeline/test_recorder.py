@@ -49,7 +49,7 @@ def test_all_slots_are_recorded_at_once_where_the_memory_suffices(net, inputs) -
         torch.testing.assert_close(recorder[slot].x, activations.x)
         torch.testing.assert_close(recorder[slot].y, activations.y)
     assert runs() == before + 1
-    assert not recorder.streams
+    assert not recorder.streams and recorder.samples == 32
 
 
 def test_slots_stream_one_by_one_under_a_limit(net, inputs) -> None:
@@ -68,8 +68,8 @@ def test_slots_stream_one_by_one_under_a_limit(net, inputs) -> None:
 
 def test_a_small_limit_keeps_fewer_samples(net, inputs) -> None:
     recorder, _ = made(net, inputs, 5 * 2 * 8 * 64 * 4)
-    assert len(recorder["first"].x) == 5
-    with pytest.raises(UserError, match=r"activations of one image take \d+ bytes"):
+    assert len(recorder["first"].x) == recorder.samples == 5
+    with pytest.raises(UserError, match=r"one sample in slot 'first' need 0\.0 MiB"):
         made(net, inputs, 100)[0]["first"]
 
 

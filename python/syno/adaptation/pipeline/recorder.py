@@ -52,6 +52,12 @@ class Recorder(Mapping[str, Activations]):
         """Whether one slot is kept at a time."""
         return sum(self._needs().values()) * self._count > self._most
 
+    @property
+    def samples(self) -> int:
+        """The number of samples of which the activations of every slot can be kept; at least 1."""
+        largest = max(self._needs().values())
+        return max(min(self._count, self._most // largest), 1)
+
     def _needs(self) -> dict[str, int]:
         if self._need is None:
             batches = self._inputs()
@@ -60,7 +66,14 @@ class Recorder(Mapping[str, Activations]):
         return self._need
 
     def _recorded(self, slot: str) -> dict[str, Activations]:
+        need = self._needs()[slot]
         while True:
+            if need > self._most:
+                raise UserError(
+                    f"the activations of one sample in slot '{slot}' need {need / _MIB:.1f} MiB\n"
+                    f"  expected: at most {self._most / _MIB:.1f} MiB\n"
+                    "  what to do: raise the limit (--activation-mib), or use smaller inputs"
+                )
             only = [slot] if self.streams else list(self._needs())
             try:
                 found = record(self._net(), self._inputs(), most_bytes=self._most, only=only)
@@ -68,11 +81,11 @@ class Recorder(Mapping[str, Activations]):
             except (MemoryError, RuntimeError) as error:
                 if not _out_of_memory(error):
                     raise
-                if self._most <= max(self._needs().values()):
+                if self._most // 2 < need:
                     raise UserError(
                         f"the memory does not suffice for the activations of slot '{slot}', of "
-                        f"which one sample needs {self._needs()[slot] / _MIB:.1f} MiB\n"
-                        "  what to do: fewer samples (--fit-images), or a smaller input"
+                        f"which one sample needs {need / _MIB:.1f} MiB\n"
+                        "  what to do: a machine with more memory, or smaller inputs"
                     ) from error
                 self._most //= 2
         for name, each in found.items():

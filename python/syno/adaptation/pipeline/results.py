@@ -28,7 +28,8 @@ class SlotRow:
     """A slot of an adapted network.
 
     slot: its name; layer: the original layer in words. operator: the name of the candidate in it;
-    formula: what it computes, empty without an operator; text: the operator. before_ms, after_ms:
+    formula: what it computes, empty without an operator; text: the operator; source: where it is
+    from, `zoo`, `mutation` and so on. before_ms, after_ms:
     latencies of the layer and of the candidate as kernels. macs_before, macs_after: for one sample.
     error: of the fit, relative to the results of the layer.
     """
@@ -43,6 +44,7 @@ class SlotRow:
     macs_before: int
     macs_after: int
     error: float
+    source: str = ""
 
 
 @dataclass(frozen=True)

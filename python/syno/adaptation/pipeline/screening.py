@@ -21,7 +21,7 @@ import torch
 from syno._util.errors import UserError
 from syno.adaptation.activations import Activations
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Fit
+from syno.adaptation.fit import Fit, Shared
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import Journal
 from syno.adaptation.pipeline.kinds import Kind
@@ -77,22 +77,22 @@ class Fits:
         self._kinds = {slot: kind for kind in kinds.values() for slot in kind.slots}
         self._kept: dict[tuple[str, str], Fit] = {}
         # Of the slot that was fitted last: those of all slots would not fit into memory.
-        self._grams: tuple[str, dict[str, torch.Tensor]] = "", {}
+        self._shared = "", Shared()
 
     def fit(self, slot: str, candidate: Candidate, activations: Activations | None = None) -> Fit:
         """The fit of an operator in a slot, or a short one to other activations from there on."""
         key = slot, candidate.name
         binding = self._kinds[slot].binding(candidate)
         if key not in self._kept:
-            if self._grams[0] != slot:
-                self._grams = slot, {}
+            if self._shared[0] != slot:
+                self._shared = slot, Shared()
             self._kept[key] = fit_layer(
                 candidate.operator,
                 binding,
                 self._recorded[slot],
                 restarts=1,
                 sweeps=_SWEEPS,
-                grams=self._grams[1],
+                shared=self._shared[1],
             )
         found = self._kept[key]
         if activations is None:
@@ -340,11 +340,11 @@ def _rough_errors(
     """Errors of rough fits by name, without those of operators that say nothing of the layer."""
     part = _part(activations)
     errors: dict[str, float] = {}
-    grams: dict[str, torch.Tensor] = {}
+    shared = Shared()
     for each in costs:
         if len(errors) >= _LEAST and over():
             break
-        error = _rough(each.operator, kind.binding(each), part, grams)
+        error = _rough(each.operator, kind.binding(each), part, shared)
         if error is not None and error < _WORST:
             errors[each.name] = error
     return errors
@@ -354,7 +354,7 @@ def _rough(
     operator: Operator,
     binding: Mapping[str, int],
     activations: Activations,
-    grams: dict[str, torch.Tensor],
+    shared: Shared,
 ) -> float | None:
     """The error of a rough fit; None for an operator that is too large to fit."""
     try:
@@ -366,7 +366,7 @@ def _rough(
         if factors.work(rows, steps) > _MOST_WORK:
             return None
         fit = fit_layer(
-            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, grams=grams
+            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, shared=shared
         )
         return fit.error
     except UserError:  # larger than a fit can be

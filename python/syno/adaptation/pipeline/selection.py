@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -286,21 +287,26 @@ class Selector:
             ) from error
 
     def _nearest(self, goals: Sequence[Goal]) -> str:
-        lines = []
-        for goal in goals:
-            least = self.choices.cheapest(goal.resource).costs[goal.resource]
-            if goal.resource == LATENCY:
-                amount = self.model.predicted(least)
-            else:
-                amount = least + self._rest[goal.resource]
-            total = getattr(self._totals, goal.resource)
-            unit = " ms" if goal.resource == LATENCY else ""
-            lines.append(
-                f"  {goal.resource}: the least possible is {amount / total:.2f}x "
-                f"({amount:.4g}{unit} of {total:.4g}{unit})"
-            )
-        return "\n".join(
-            [*lines, "  what to do: a weaker goal, or more candidates (samples, keep)"]
+        """The least of each resource that is possible, alone and with the other goals."""
+        lines = [self._least(goal.resource, {}) for goal in goals]
+        limits = self._limits(goals)
+        for goal in goals if len(goals) > 1 else ():
+            others = {name: limit for name, limit in limits.items() if name != goal.resource}
+            with contextlib.suppress(UserError):  # the other goals exclude each other
+                lines.append(f"{self._least(goal.resource, others)}, with the other goals")
+        advice = "  what to do: a weaker goal, or more candidates (samples, mutations, keep)"
+        return "\n".join([*lines, advice])
+
+    def _least(self, resource: str, limits: Mapping[str, float]) -> str:
+        least = self.choices.cheapest(resource, limits).costs[resource]
+        amount = (
+            self.model.predicted(least) if resource == LATENCY else least + self._rest[resource]
+        )
+        total = getattr(self._totals, resource)
+        unit = " ms" if resource == LATENCY else ""
+        return (
+            f"  {resource}: the least possible is {amount / total:.2f}x "
+            f"({amount:.4g}{unit} of {total:.4g}{unit})"
         )
 
     def _keeps(self, found: Selected, goals: Sequence[Goal]) -> bool:
