@@ -10,7 +10,7 @@ from syno import zoo
 from syno.adaptation.activations import Activations
 from syno.adaptation.columns import Columns
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Moments, fit
+from syno.adaptation.fit import Moments, Shared, fit
 from syno.adaptation.slots import fit_layer
 
 
@@ -136,6 +136,25 @@ def test_moments_do_not_depend_on_how_the_data_is_split():
     torch.testing.assert_close(whole.gram, parts.gram)
     torch.testing.assert_close(whole.cross, parts.cross)
     assert parts.images == 64
+
+
+@pytest.mark.parametrize("first", ["conv2d", "low-rank-conv"])
+def test_sums_that_are_shared_change_no_fit(first):
+    binding = {"N": 1, "C_in": 8, "C_out": 8, "H": 6, "W": 6, "k": 3, "s": 2}
+    torch.manual_seed(0)
+    activations = Activations(torch.randn(64, 8, 6, 6), torch.randn(64, 8, 6, 6))
+    names = [first, "conv1x1", "depthwise-separable", "low-rank-conv", "conv2d", "grouped"]
+    shared = Shared()
+    for name in names:
+        operator = zoo.load(name)
+        known = {**binding, "g": 2}
+        sizes = {key: value for key, value in known.items() if key in operator.variables}
+        alone = fit_layer(operator, sizes, activations, restarts=1)
+        together = fit_layer(operator, sizes, activations, restarts=1, shared=shared)
+        assert together.error == pytest.approx(alone.error, rel=1e-6)
+        for one, other in zip(together.weights, alone.weights, strict=True):
+            torch.testing.assert_close(one, other)
+    assert len(shared.grams) == 3  # with a window, without one, and in groups
 
 
 def test_bad_data_is_refused():

@@ -43,7 +43,8 @@ def record(
         UserError: the network has no slots, a slot has no original or holds an operator, there are
             no batches, or one image needs more than `most_bytes`.
     """
-    found = _recordable(net, only)
+    slots = checked_originals(net)
+    found = {name: slot for name, slot in slots.items() if only is None or name in only}
     kept: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {name: [] for name in found}
     hooks = [_hook(slot, kept[name]) for name, slot in found.items()]
     training = net.training
@@ -84,7 +85,8 @@ def bytes_of(net: nn.Module, sample: torch.Tensor) -> dict[str, int]:
     return {name: each.x.nbytes + each.y.nbytes for name, each in found.items()}
 
 
-def _recordable(net: nn.Module, only: Collection[str] | None) -> dict[str, Placeholder]:
+def checked_originals(net: nn.Module) -> dict[str, Placeholder]:
+    """The slots of a network. UserError unless each of them holds its original layer."""
     found = checked_slots(net)
     for name, slot in found.items():
         if slot.original is None:
@@ -97,7 +99,7 @@ def _recordable(net: nn.Module, only: Collection[str] | None) -> dict[str, Place
                 f"slot '{name}' holds an operator instead of its original layer\n"
                 "  what to do: call restore() on the slots of the network"
             )
-    return {name: slot for name, slot in found.items() if only is None or name in only}
+    return found
 
 
 def _hook(

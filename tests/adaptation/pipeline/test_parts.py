@@ -31,6 +31,7 @@ from syno.network import models
         ("latency", "1.5ms", Goal("latency", amount=1.5)),
         ("latency", "200 us", Goal("latency", amount=0.2)),
         ("latency", 2.5, Goal("latency", amount=2.5)),
+        ("slots", "0.5ms", Goal("slots", amount=0.5)),
         ("macs", "40M", Goal("macs", amount=40e6)),
         ("params", "1200", Goal("params", amount=1200.0)),
     ],

@@ -12,7 +12,7 @@ from torch import nn
 
 from syno._util.options import grouped
 from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, Goal, goal
+from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
 from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
 from syno.adaptation.pipeline.run import Observer, Run, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
@@ -36,6 +36,7 @@ def adapt(
     data: object = None,
     *,
     latency: object = None,
+    slots: object = None,
     macs: object = None,
     params: object = None,
     max_drop: float | None = None,
@@ -72,6 +73,8 @@ def adapt(
             the study.
         latency: goals for the latency of the network, one or several: `0.5x` of the original's, or
             milliseconds. Default, without other goals: `0.7x`, `0.5x` and `0.35x`.
+        slots: goals for the latency of the layers that are replaced, together and without the rest
+            of the network, as for `latency`.
         macs, params: goals for the MACs of one sample and the parameters, each one or several. Each
             combination of goals gives a network.
         max_drop: percent that the network `best` of the result may lose, points for accuracy.
@@ -101,7 +104,7 @@ def adapt(
         UserError: the network does not fit the data or is not better than a guess, no layer can be
             replaced, or a goal is out of reach; the message says what the least possible is.
     """
-    goals = _goals(latency, macs, params)
+    goals = _goals(latency, slots, macs, params)
     given = checked_source(
         net,
         data,
@@ -268,12 +271,13 @@ def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
     return tuple(rows)
 
 
-def _goals(latency: object, macs: object, params: object) -> list[list[Goal]]:
-    if latency is None and macs is None and params is None:
-        latency = USUAL_GOALS
+def _goals(latency: object, slots: object, macs: object, params: object) -> list[list[Goal]]:
+    given = {LATENCY: latency, SLOTS: slots, MACS: macs, PARAMS: params}
+    if all(value is None for value in given.values()):
+        given[LATENCY] = USUAL_GOALS
     lists = [
         [goal(resource, each) for each in _several(value)]
-        for resource, value in ((LATENCY, latency), (MACS, macs), (PARAMS, params))
+        for resource, value in given.items()
         if value is not None and _several(value)
     ]
     return [list(chosen) for chosen in itertools.product(*lists)]

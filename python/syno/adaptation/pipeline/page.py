@@ -92,7 +92,11 @@ def _table(table: Table) -> markup.Markup:
 def _slots(found: Adaptation) -> list[markup.Markup]:
     return [
         markup.render(
-            "adaptation-slots.html", name=each.name, table=_table(slots_table(each.slots))
+            "adaptation-slots.html",
+            name=each.name,
+            before=numbers.milliseconds(sum(row.before_ms for row in each.slots)),
+            after=numbers.milliseconds(sum(row.after_ms for row in each.slots)),
+            table=_table(slots_table(each.slots)),
         )
         for each in found.networks
     ]

@@ -176,6 +176,12 @@ class Adaptation:
 
         return write_page(self, Path(path))
 
+    def picture(self, path: str | Path) -> Path:
+        """Plot the front and the slots (PNG or PDF). UserError if the file cannot be written."""
+        from syno.adaptation.pipeline.picture import save_picture
+
+        return save_picture(self, Path(path))
+
     def export(
         self, path: str | Path, name: str | None = None, *, format: str = "torch-network"
     ) -> Exported:
@@ -235,6 +241,7 @@ def slots_table(rows: Sequence[SlotRow]) -> Table:
         ("MACs>", lambda row: numbers.count(row.macs_after)),
         ("share of MACs>", lambda row: _share(row)),
         ("fit error>", lambda row: f"{row.error:.3f}"),
+        ("from~?", lambda row: row.source),
         ("formula~?", lambda row: row.formula),
     )
 

@@ -19,7 +19,7 @@ import torch
 from syno._util.errors import UserError
 from syno.adaptation.choice import Assignment, Choices
 from syno.adaptation.pipeline.assembly import assembled
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, Goal
+from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Journal
 from syno.adaptation.pipeline.kinds import Kind
@@ -109,6 +109,12 @@ class Selector:
         self.choices = self._corrected()
         originals = self.choices.assignment([0] * len(listed)).costs
         self.model = LatencyModel(totals.latency, originals[LATENCY])
+        self._whole = {
+            LATENCY: totals.latency,
+            SLOTS: originals[LATENCY],
+            MACS: totals.macs,
+            PARAMS: totals.params,
+        }
         self._rest = {
             MACS: totals.macs - originals[MACS],
             PARAMS: totals.params - originals[PARAMS],
@@ -186,9 +192,10 @@ class Selector:
     def _limits(self, goals: Sequence[Goal]) -> dict[str, float]:
         limits = {}
         for goal in goals:
-            limit = goal.limit(getattr(self._totals, goal.resource))
-            if goal.resource == LATENCY:
-                limits[LATENCY] = self.model.slots(limit)
+            limit = goal.limit(self._whole[goal.resource])
+            if goal.resource in TIMES:
+                limit = limit if goal.resource == SLOTS else self.model.slots(limit)
+                limits[LATENCY] = min(limits.get(LATENCY, limit), limit)
             else:
                 limits[goal.resource] = limit - self._rest[goal.resource]
         return limits
@@ -291,7 +298,8 @@ class Selector:
         lines = [self._least(goal.resource, {}) for goal in goals]
         limits = self._limits(goals)
         for goal in goals if len(goals) > 1 else ():
-            others = {name: limit for name, limit in limits.items() if name != goal.resource}
+            cost = LATENCY if goal.resource in TIMES else goal.resource
+            others = {name: limit for name, limit in limits.items() if name != cost}
             with contextlib.suppress(UserError):  # the other goals exclude each other
                 lines.append(f"{self._least(goal.resource, others)}, with the other goals")
         advice = "  what to do: a weaker goal, or more candidates (samples, mutations, keep)"
@@ -302,7 +310,7 @@ class Selector:
         amount = (
             self.model.predicted(least) if resource == LATENCY else least + self._rest[resource]
         )
-        total = getattr(self._totals, resource)
+        total = self._whole[resource]
         unit = " ms" if resource == LATENCY else ""
         return (
             f"  {resource}: the least possible is {amount / total:.2f}x "

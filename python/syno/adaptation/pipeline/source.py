@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno.adaptation.activations import checked_originals
 from syno.adaptation.pipeline.subject import Subject
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, CustomEvaluation
@@ -117,6 +118,8 @@ def checked_source(
         if not isinstance(module, nn.Module):
             raise UserError("'where' is for a network; a model by name has its own slots")
         module = substitute(module, where, example_input)
+    if isinstance(module, nn.Module) and slots(module):
+        checked_originals(module)
     given = custom(
         data,
         validation=validation,

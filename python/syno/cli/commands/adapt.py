@@ -39,6 +39,11 @@ class _Arguments(Options):
         cast(tuple[str, ...], ()),
         metavar="GOAL",
     )
+    slots: tuple[str, ...] = option(
+        "Goal for the latency of the replaced layers alone, such as 0.5x; can be repeated.",
+        cast(tuple[str, ...], ()),
+        metavar="GOAL",
+    )
     macs: tuple[str, ...] = option(
         "Goal for the MACs, such as 0.5x or 40M; can be repeated.",
         cast(tuple[str, ...], ()),
@@ -74,6 +79,7 @@ class _Arguments(Options):
     )
     seed: int = options.seed()
     report: Path | None = option("File for the report, an HTML page.", None)
+    picture: Path | None = option("File for a plot (PNG or PDF).", None)
     out: Path | None = option(
         "Folder for the networks as code that runs without Syno.", None, metavar="DIRECTORY"
     )
@@ -107,6 +113,7 @@ def command(given: _Arguments) -> int:
             network_of(given.model, given.weights, given.store, given.study),
             given.data,
             latency=given.latency or None,
+            slots=given.slots or None,
             macs=given.macs or None,
             params=given.params or None,
             max_drop=given.max_drop,
@@ -125,6 +132,8 @@ def command(given: _Arguments) -> int:
         )
     if given.report is not None:
         found.report(given.report)
+    if given.picture is not None:
+        found.picture(given.picture)
     if given.out is not None:
         _export(found, given.out, given.format_)
     if given.as_json:
