@@ -1,6 +1,10 @@
 """Fits against independent solutions: lstsq, the singular value decomposition, known weights."""
 
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +16,8 @@ from syno.adaptation.columns import Columns
 from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Moments, Shared, fit
 from syno.adaptation.slots import fit_layer
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 
 
 def made_by(operator, binding, images=64, seed=0):
@@ -201,3 +207,15 @@ def test_a_direct_step_leaves_no_gradient(name):
         slope = torch.autograd.grad(loss, held[number])[0]
         assert float(slope.abs().max()) < 1e-5 * float(moments.cross.abs().max())
     assert direct > 0
+
+
+def test_the_benchmark_of_fits_runs(tmp_path):
+    out = tmp_path / "fit.json"
+    sizes = ("--channels", "16", "--size", "4", "--images", "64", "--rounds", "1")
+    command = [sys.executable, str(BENCH / "fit_bench.py"), *sizes, "--out", str(out)]
+    subprocess.run(command, check=True, capture_output=True)
+    fits = json.loads(out.read_text())["fits"]
+    assert fits["conv2d"]["error"] < 1e-9
+    for found in fits.values():
+        assert found["next_s"] > 0.0 and found["first_s"] > 0.0
+        assert 0.0 <= found["error"] < 1.0

@@ -190,7 +190,7 @@ class Selector:
         return None if found is None else found[1]
 
     def _limits(self, goals: Sequence[Goal]) -> dict[str, float]:
-        limits = {}
+        limits: dict[str, float] = {}
         for goal in goals:
             limit = goal.limit(self._whole[goal.resource])
             if goal.resource in TIMES:
@@ -306,12 +306,14 @@ class Selector:
         return "\n".join([*lines, advice])
 
     def _least(self, resource: str, limits: Mapping[str, float]) -> str:
-        least = self.choices.cheapest(resource, limits).costs[resource]
-        amount = (
-            self.model.predicted(least) if resource == LATENCY else least + self._rest[resource]
-        )
+        cost = LATENCY if resource in TIMES else resource
+        least = self.choices.cheapest(cost, limits).costs[cost]
+        if resource == LATENCY:
+            amount = self.model.predicted(least)
+        else:
+            amount = least + self._rest.get(resource, 0.0)
         total = self._whole[resource]
-        unit = " ms" if resource == LATENCY else ""
+        unit = " ms" if resource in TIMES else ""
         return (
             f"  {resource}: the least possible is {amount / total:.2f}x "
             f"({amount:.4g}{unit} of {total:.4g}{unit})"
