@@ -173,7 +173,8 @@ class AdaptOptions(Options):
         samples: number of operators that are sampled of the default space of the network.
         mutations: number of operators one move away from the best candidates that are tried, too.
         keep: number of candidates of a slot that are fitted and scored.
-        fit_images: number of training samples that operators are fitted to.
+        fit_images: number of training samples that operators are fitted to; of text, 16 tokens are
+            a sample.
         activation_mib: the largest memory of the activations that are kept for the fits, in MiB;
             what needs more streams, one slot at a time.
         score_images: number of validation samples on which a network with one slot replaced is

@@ -117,6 +117,41 @@ def test_another_goal_continues_an_adaptation(found, trained, data, store):
     assert "fine-tuning macs 0.4x" in seen and "fine-tuning macs 0.6x" not in seen
 
 
+def test_neighbors_of_good_candidates_are_tried(found, trained, data, tmp_path):
+    store = str(tmp_path / "runs.db")
+    more = adapt(trained, data, store, name="one", options=options(mutations=8, keep=4))
+    assert found.candidates < more.candidates <= found.candidates + 8
+    with Store.open(store) as opened:
+        events = opened.events(opened.study("one"))
+    notes = [event.data for event in events if event.kind == "finding"]
+    made = {row["name"] for note in notes if note["what"] == "mutations" for row in note["value"]}
+    tried = {name for note in notes if note["what"] == "rough" for name in note["value"]}
+    assert len(made) == more.candidates - found.candidates
+    assert made & tried
+    sources = {row.source for row in more.networks[0].slots}
+    assert sources <= {"given", "mutation", "network"}
+
+
+def test_a_goal_for_the_slots_alone(trained, data, tmp_path):
+    found = adapt(trained, data, str(tmp_path / "runs.db"), macs=None, slots="0.95x")
+    (network,) = found.networks
+    assert network.name == "slots 0.95x"
+    before = sum(row.before_ms for row in network.slots)
+    assert sum(row.after_ms for row in network.slots) <= 0.95 * before
+
+
+def test_choices_are_made_again_until_nothing_better_comes(found, store):
+    with Store.open(store) as opened:
+        events = opened.events(opened.study("one"))
+    notes = [event.data for event in events if event.kind == "finding"]
+    (network,) = [n["value"] for n in notes if n["what"] == "network" and n["key"] == "macs 0.6x"]
+    distances = {tuple(choice): far for choice, far in network["assembled"]}
+    assert network["rounds"] >= 1 and len(distances) == len(network["assembled"])
+    stored = {n["key"]: n["value"] for n in notes if n["what"] == "assembled"}
+    for choice, far in distances.items():
+        assert stored[" ".join(map(str, choice))] == far
+
+
 def test_a_search_is_no_adaptation(trained, data, tmp_path):
     path = str(tmp_path / "runs.db")
     with Store.open(path) as opened:
@@ -148,6 +183,9 @@ def test_the_results_are_written(found, tmp_path):
     for text in ("macs 0.6x", "conv 3x3", "fine-tuning", "one"):
         assert text in page
     json.dumps(found.to_json())
+    assert found.picture(tmp_path / "page.png").stat().st_size > 10_000
+    with pytest.raises(UserError, match="cannot write the plot"):
+        found.picture(tmp_path / "page.unknown")
     written = found.export(tmp_path / "net", "macs 0.6x")
     assert written.code.is_file()
     with pytest.raises(UserError, match="has no network '9x'"):

@@ -35,7 +35,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found.append(words[place])
         place = (2 * place + int(random.random() < 0.3)) % len(words)
     path = tmp_path_factory.mktemp("text") / "words.txt"
-    path.write_text(" ".join(found))
+    lines = [" ".join(found[at : at + 40]) for at in range(0, len(found), 40)]
+    path.write_text("\n".join(lines))
     return path
 
 

@@ -150,7 +150,12 @@ class Run:
         """Inputs for which the operators of a chosen network are fitted again; may be empty."""
         if not self.options.refit:
             return []
-        return self.subject.inputs(min(self.options.fit_images, self.recorded.samples))
+        found, left = [], self.recorded.samples
+        for batch in self.subject.inputs(self.options.fit_images):
+            if left > 0:
+                found.append(batch[:left])
+                left -= len(batch)
+        return found
 
     def _selector(
         self,
