@@ -193,7 +193,7 @@ def _network(run: Run, scored: Scored, selected: Selected, left: int) -> Adapted
     def structure() -> nn.Module:
         return empty(run.subject, scored.kinds, choice)
 
-    fidelity = run.lengths.fidelity(selected.goal, structure(), left)
+    fidelity = run.lengths.fidelity(selected.goal, structure, left)
     run.forecast(run.lengths.forecast(fidelity, left))
     net, results, value = fine_tuned(
         run.subject,

@@ -7,6 +7,7 @@ as many as there is time for. If there is none for an epoch, there are fewer ima
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from torch import nn
@@ -70,12 +71,12 @@ class Lengths:
         self._subject, self._options, self._seed = subject, options, seed
         self._journal, self._budget, self._grows = journal, budget, grows
 
-    def fidelity(self, name: str, net: nn.Module, networks: int) -> Fidelity:
+    def fidelity(self, name: str, make: Callable[[], nn.Module], networks: int) -> Fidelity:
         """How long a network is trained.
 
         Args:
             name: of the network.
-            net: a network like it, which stays as it is.
+            make: makes a network like it.
             networks: how many are still to be trained, this one included.
         """
         usual = self._subject.fidelity
@@ -83,7 +84,7 @@ class Lengths:
             return usual
 
         def measure() -> dict[str, float]:
-            return asdict(_pace(self._subject, net, self._options, self._seed))
+            return asdict(_pace(self._subject, make(), self._options, self._seed))
 
         pace = Pace(**self._journal.once("pace", "", measure))
 

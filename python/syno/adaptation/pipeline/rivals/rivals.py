@@ -192,7 +192,7 @@ class Rivals:
 
     def _fidelity(self, name: str) -> Fidelity:
         """How long an adapted network was fine-tuned."""
-        return self._run.lengths.fidelity(name, self._subject.original, 1)
+        return self._run.lengths.fidelity(name, lambda: plain(self._subject.original), 1)
 
     def _tuned_original(self, first: str) -> None:
         """The original, trained as long as the network of the first goal."""
