@@ -48,6 +48,8 @@ def test_a_phase_that_takes_long_takes_it_from_those_after_it(store) -> None:
     notes.seconds["candidates"] = 9000.0
     assert budget.left("fine-tuning") == 0.0
     assert budget.until("fine-tuning")()
+    notes.seconds |= {"candidates": 600.0, "scores": 600.0}
+    assert budget.forecast().startswith("40 min 00 s are left: scores 8 min")
 
 
 def test_without_hours_there_is_no_limit(store) -> None:

@@ -70,10 +70,12 @@ class Budget:
         """The division in words; empty without a limit."""
         if self.hours is None:
             return ""
-        left = 3600.0 * self.hours - sum(self._journal.spent(each) for each in _COUNTED)
-        total = sum(SHARES.values())
+        spent = self._journal.spent
+        left = max(3600.0 * self.hours - sum(map(spent, _COUNTED)), 0.0)
+        begun = [place for place, phase in enumerate(SHARES) if spent(phase)]
+        to_come = list(SHARES)[max(begun, default=0) :]
+        total = sum(SHARES[phase] for phase in to_come)
         parts = ", ".join(
-            f"{phase} {numbers.duration(max(left, 0.0) * share / total)}"
-            for phase, share in SHARES.items()
+            f"{phase} {numbers.duration(left * SHARES[phase] / total)}" for phase in to_come
         )
-        return f"{numbers.duration(max(left, 0.0))} are left: {parts}"
+        return f"{numbers.duration(left)} are left: {parts}"
