@@ -164,7 +164,7 @@ def _coefficients(lines: _Lines, sizes: Mapping[str, int]) -> Iterator[str]:
     known = sorted({_FACTOR, *sizes} - {_WINDOW})
     for place, line in enumerate(lines.reductions):
         size = line.split()[1]
-        if size == _WINDOW:
+        if size in (_WINDOW, *sizes):  # a window or a rank, which another size changes as well
             continue
         factors = size.split("*")
         others = ["*".join(part for part in factors if part != one) for one in factors]

@@ -191,8 +191,12 @@ class _Trial:
 
     @property
     def tried(self) -> list[Candidate]:
-        """The candidates with an error."""
-        return [each for each in self.costs if each.name in self.errors]
+        """The candidates with an error, one of those that cost and miss exactly as much."""
+        distinct: dict[tuple[int, int, str], Candidate] = {}
+        for each, cost in self.costs.items():
+            if each.name in self.errors:
+                distinct.setdefault((*cost, f"{self.errors[each.name]:.6g}"), each)
+        return list(distinct.values())
 
     @property
     def points(self) -> list[tuple[float, float]]:
