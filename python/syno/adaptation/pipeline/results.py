@@ -236,14 +236,19 @@ def slots_table(rows: Sequence[SlotRow]) -> Table:
         ("slot", lambda row: row.slot),
         ("layer", lambda row: row.layer),
         ("operator", lambda row: row.operator),
-        ("before>", lambda row: numbers.milliseconds(row.before_ms)),
-        ("after>", lambda row: numbers.milliseconds(row.after_ms)),
+        ("before>", lambda row: microseconds(row.before_ms)),
+        ("after>", lambda row: microseconds(row.after_ms)),
         ("MACs>", lambda row: numbers.count(row.macs_after)),
         ("share of MACs>", lambda row: _share(row)),
         ("fit error>", lambda row: f"{row.error:.3f}"),
         ("from~?", lambda row: row.source),
         ("formula~?", lambda row: row.formula),
     )
+
+
+def microseconds(milliseconds: float) -> str:
+    """The time of a kernel in microseconds."""
+    return f"{1e3 * milliseconds:,.1f} \N{MICRO SIGN}s"
 
 
 def _share(row: SlotRow) -> str:
