@@ -171,8 +171,12 @@ class AdaptOptions(Options):
     Args:
         zoo: take the operators of the zoo as candidates, with several sizes of their coefficients.
         samples: number of operators that are sampled of the default space of the network.
+        mutations: number of operators one move away from the best candidates that are tried, too.
         keep: number of candidates of a slot that are fitted and scored.
-        fit_images: number of training samples that operators are fitted to.
+        fit_images: number of training samples that operators are fitted to; of text, 16 tokens are
+            a sample.
+        activation_mib: the largest memory of the activations that are kept for the fits, in MiB;
+            what needs more streams, one slot at a time.
         score_images: number of validation samples on which a network with one slot replaced is
             compared with the original; the best candidates are compared on four times as many.
         score: what a candidate in a slot costs: the error of its `fit`, the `distance` of the
@@ -194,8 +198,14 @@ class AdaptOptions(Options):
     samples: int = option(
         "Number of operators to sample of the default space of the network.", 40, minimum=0
     )
+    mutations: int = option(
+        "Number of operators to try that are one move away from the best candidates.", 60, minimum=0
+    )
     keep: int = option("Number of candidates of a slot to fit and to score.", 8, minimum=1)
     fit_images: int = option("Number of training samples to fit operators to.", 512, minimum=8)
+    activation_mib: int = option(
+        "Largest memory of the activations that are kept for the fits, in MiB.", 2048, minimum=1
+    )
     score_images: int = option(
         "Number of validation samples to compare a network with the original on.", 512, minimum=8
     )

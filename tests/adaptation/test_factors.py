@@ -60,3 +60,13 @@ def test_operators_that_cannot_be_fitted_say_why():
     large = zoo.binding("linear") | {"C_in": 1 << 13, "C_out": 1 << 14}
     with pytest.raises(syno.UserError, match="too large to fit"):
         Factors.of(zoo.load("linear"), large)
+
+
+def test_operators_that_gather_the_same_share_their_sums():
+    binding = {"N": 1, "C_in": 8, "C_out": 8, "H": 6, "W": 6, "k": 3, "s": 2}
+    marks = set()
+    for name in ("conv2d", "low-rank-conv", "depthwise-separable"):
+        operator = zoo.load(name)
+        sizes = {key: value for key, value in binding.items() if key in operator.variables}
+        marks.add(Factors.of(operator, sizes).mark)
+    assert len(marks) == 1

@@ -1,6 +1,10 @@
 """Fits against independent solutions: lstsq, the singular value decomposition, known weights."""
 
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,8 +14,10 @@ from syno import zoo
 from syno.adaptation.activations import Activations
 from syno.adaptation.columns import Columns
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Moments, fit
+from syno.adaptation.fit import Moments, Shared, fit
 from syno.adaptation.slots import fit_layer
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 
 
 def made_by(operator, binding, images=64, seed=0):
@@ -138,6 +144,25 @@ def test_moments_do_not_depend_on_how_the_data_is_split():
     assert parts.images == 64
 
 
+@pytest.mark.parametrize("first", ["conv2d", "low-rank-conv"])
+def test_sums_that_are_shared_change_no_fit(first):
+    binding = {"N": 1, "C_in": 8, "C_out": 8, "H": 6, "W": 6, "k": 3, "s": 2}
+    torch.manual_seed(0)
+    activations = Activations(torch.randn(64, 8, 6, 6), torch.randn(64, 8, 6, 6))
+    names = [first, "conv1x1", "depthwise-separable", "low-rank-conv", "conv2d", "grouped"]
+    shared = Shared()
+    for name in names:
+        operator = zoo.load(name)
+        known = {**binding, "g": 2}
+        sizes = {key: value for key, value in known.items() if key in operator.variables}
+        alone = fit_layer(operator, sizes, activations, restarts=1)
+        together = fit_layer(operator, sizes, activations, restarts=1, shared=shared)
+        assert together.error == pytest.approx(alone.error, rel=1e-6)
+        for one, other in zip(together.weights, alone.weights, strict=True):
+            torch.testing.assert_close(one, other)
+    assert len(shared.grams) == 3  # with a window, without one, and in groups
+
+
 def test_bad_data_is_refused():
     operator = zoo.load("conv2d")
     binding = zoo.binding("conv2d")
@@ -182,3 +207,15 @@ def test_a_direct_step_leaves_no_gradient(name):
         slope = torch.autograd.grad(loss, held[number])[0]
         assert float(slope.abs().max()) < 1e-5 * float(moments.cross.abs().max())
     assert direct > 0
+
+
+def test_the_benchmark_of_fits_runs(tmp_path):
+    out = tmp_path / "fit.json"
+    sizes = ("--channels", "16", "--size", "4", "--images", "64", "--rounds", "1")
+    command = [sys.executable, str(BENCH / "fit_bench.py"), *sizes, "--out", str(out)]
+    subprocess.run(command, check=True, capture_output=True)
+    fits = json.loads(out.read_text())["fits"]
+    assert fits["conv2d"]["error"] < 1e-9
+    for found in fits.values():
+        assert found["next_s"] > 0.0 and found["first_s"] > 0.0
+        assert 0.0 <= found["error"] < 1.0

@@ -597,6 +597,7 @@ LEFT_OUT = {
     "Adaptation.network": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.table": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.sections": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.picture": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.report": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.export": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.to_json": "a result of adapt: tests/adaptation/pipeline",

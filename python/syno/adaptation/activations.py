@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -24,7 +25,11 @@ class Activations:
 
 
 def record(
-    net: nn.Module, batches: Iterable[torch.Tensor], *, most_bytes: int = MOST_BYTES
+    net: nn.Module,
+    batches: Iterable[torch.Tensor],
+    *,
+    most_bytes: int = MOST_BYTES,
+    only: Collection[str] | None = None,
 ) -> dict[str, Activations]:
     """Run a trained network in evaluation mode, and keep what its slots receive and return.
 
@@ -32,23 +37,14 @@ def record(
         net: a network whose slots have their original layers.
         batches: inputs of the network. Only as many images are used as `most_bytes` allows.
         most_bytes: the largest memory of what is kept, for all slots together.
+        only: the slots to record; default: all.
 
     Raises:
         UserError: the network has no slots, a slot has no original or holds an operator, there are
             no batches, or one image needs more than `most_bytes`.
     """
-    found = checked_slots(net)
-    for name, slot in found.items():
-        if slot.original is None:
-            raise UserError(
-                f"slot '{name}' has no original layer to fit an operator to\n"
-                "  what to do: make slots of a trained network with syno.substitute"
-            )
-        if slot.kernel is not None:
-            raise UserError(
-                f"slot '{name}' holds an operator instead of its original layer\n"
-                "  what to do: call restore() on the slots of the network"
-            )
+    slots = checked_originals(net)
+    found = {name: slot for name, slot in slots.items() if only is None or name in only}
     kept: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {name: [] for name in found}
     hooks = [_hook(slot, kept[name]) for name, slot in found.items()]
     training = net.training
@@ -78,6 +74,32 @@ def record(
         name: Activations(torch.cat([x for x, _ in pairs]), torch.cat([y for _, y in pairs]))
         for name, pairs in kept.items()
     }
+
+
+def bytes_of(net: nn.Module, sample: torch.Tensor) -> dict[str, int]:
+    """What `record` keeps of one sample, by slot. UserError as there.
+
+    sample: an input with a batch of 1.
+    """
+    found = record(net, [sample], most_bytes=sys.maxsize)
+    return {name: each.x.nbytes + each.y.nbytes for name, each in found.items()}
+
+
+def checked_originals(net: nn.Module) -> dict[str, Placeholder]:
+    """The slots of a network. UserError unless each of them holds its original layer."""
+    found = checked_slots(net)
+    for name, slot in found.items():
+        if slot.original is None:
+            raise UserError(
+                f"slot '{name}' has no original layer to fit an operator to\n"
+                "  what to do: make slots of a trained network with syno.substitute"
+            )
+        if slot.kernel is not None:
+            raise UserError(
+                f"slot '{name}' holds an operator instead of its original layer\n"
+                "  what to do: call restore() on the slots of the network"
+            )
+    return found
 
 
 def _hook(

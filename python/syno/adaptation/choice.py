@@ -79,9 +79,12 @@ class Choices:
         score += sum(float(of[choice[s], choice[t]]) for (s, t), of in self.pairs.items())
         return Assignment(tuple(int(c) for c in choice), score, costs)
 
-    def cheapest(self, resource: str) -> Assignment:
-        """The assignment of the least cost."""
-        return self._solved(self._cost(resource), {}, (), pairs=False)
+    def cheapest(self, resource: str, limits: Mapping[str, float] | None = None) -> Assignment:
+        """The assignment of the least cost, within limits on other resources if there are any.
+
+        UserError when nothing keeps the limits.
+        """
+        return self._solved(self._cost(resource), limits or {}, (), pairs=False)
 
     def best(
         self, limits: Mapping[str, float], *, other_than: Sequence[Sequence[int]] = ()
@@ -99,13 +102,29 @@ class Choices:
             self._cost(name)
         return self._solved(self.scores, limits, other_than)
 
-    def several(self, limits: Mapping[str, float], count: int) -> list[Assignment]:
-        """The `count` best assignments within the limits, or all of them if there are fewer."""
-        found = [self.best(limits)]
+    def several(
+        self,
+        limits: Mapping[str, float],
+        count: int,
+        *,
+        other_than: Sequence[Sequence[int]] = (),
+    ) -> list[Assignment]:
+        """The `count` best assignments within the limits, or all of them if there are fewer.
+
+        Args:
+            limits, other_than: as in `best`. With `other_than`, there may be no further assignment.
+
+        Raises:
+            UserError: as `best`, without `other_than`.
+        """
+        found: list[Assignment] = []
         while len(found) < count:
+            done = [*other_than, *(one.choice for one in found)]
             try:
-                found.append(self.best(limits, other_than=[one.choice for one in found]))
+                found.append(self.best(limits, other_than=done))
             except UserError:
+                if not done:
+                    raise
                 break
         return found
 

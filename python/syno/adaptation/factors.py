@@ -109,7 +109,8 @@ class Factors:
         blocks = [v for v in out if v in by_data and v in by_weights]
         rows = [v for v in out if v in by_data and v not in by_weights]
         free = [v for v in out if v not in by_data]
-        taps = [v for v in reduced if v in by_data]
+        # In an order of what they gather, so that operators that gather the same have equal P.
+        taps = sorted((v for v in reduced if v in by_data), key=lambda v: _along(data, v, extents))
         if len(extents) > len(string.ascii_letters):
             raise UserError(f"the operator has {len(extents)} variables, too many to fit")
         sizes = [extents[v] for v in (*blocks, *free, *taps)]
@@ -251,6 +252,17 @@ def _on_grid(
     index = np.transpose(index, np.argsort(place))
     shape = [extents[v] if v in variables else 1 for v in over]
     return np.broadcast_to(index.reshape(shape), [extents[v] for v in over])
+
+
+def _along(
+    table: tuple[Sequence[int], NDArray[np.int64]], variable: int, extents: Sequence[int]
+) -> list[int]:
+    """The positions in a table along one of its variables, with the others in their middles."""
+    variables, index = table
+    middle = tuple(
+        slice(None) if v == variable else 0 if v == 0 else extents[v] // 2 for v in variables
+    )
+    return [int(place) for place in index[middle]]
 
 
 def _gathered(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -33,6 +33,20 @@ _MOST_COLUMNS = 768
 # Steps of conjugate gradients for a weight in its turn. The others move after it, so that a turn
 # need not end exactly.
 _STEPS = 15
+# With a larger error, conjugate gradients compute in float32: the turns that follow correct it.
+_EXACT = 1e-4
+
+
+@dataclass
+class Shared:
+    """Sums over the same activations that fits of several operators have in common.
+
+    grams: P P^T by what an operator gathers. crosses: y P^T, the sum of y^2 and the number of
+    images, by this and by the order of the results.
+    """
+
+    grams: dict[str, torch.Tensor] = field(default_factory=dict)
+    crosses: dict[str, tuple[torch.Tensor, float, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -53,12 +67,11 @@ class Moments:
         cls,
         factors: Factors,
         data: Iterable[tuple[torch.Tensor, torch.Tensor]],
-        grams: dict[str, torch.Tensor] | None = None,
+        shared: Shared | None = None,
     ) -> Moments:
         """Sum over pairs of the operator's input and the result that it shall have.
 
-        grams: P P^T of the same data by the mark of what operators gather of it. It is taken from
-        there, or put there.
+        shared: sums over the same data, which are taken from there, or put there.
 
         Raises UserError when the sums would be too large, when there are no pairs, and for a value
         that is not finite.
@@ -73,14 +86,19 @@ class Moments:
             torch.zeros(blocks, free, taps, dtype=torch.float64),
         )
         images = max(1, _CHUNK // max(1, len(factors.patches)))
-        known = None if grams is None else grams.get(factors.mark)
-        for inputs, results in data:
-            for x, y in zip(inputs.split(images), results.split(images), strict=True):
-                moments._add(factors, x.double(), y.double(), known is None)
-        if known is not None:
-            moments.gram = known
-        elif grams is not None:
-            grams[factors.mark] = moments.gram
+        shared = shared or Shared()
+        gram = shared.grams.get(factors.mark)
+        order = f"{factors.mark} {factors.order} {factors.blocks} {factors.free} {factors.rows}"
+        if gram is not None and order in shared.crosses:
+            moments.cross, moments.energy, moments.images = shared.crosses[order]
+        else:
+            for inputs, results in data:
+                for x, y in zip(inputs.split(images), results.split(images), strict=True):
+                    moments._add(factors, x.double(), y.double(), gram is None)
+        if gram is not None:
+            moments.gram = gram
+        shared.grams[factors.mark] = moments.gram
+        shared.crosses[order] = moments.cross, moments.energy, moments.images
         if len(moments.gram) < blocks:
             moments.gram = moments.gram[factors.distinct[1]]
         if moments.images == 0:
@@ -205,6 +223,7 @@ class _Alternating:
         weights: Sequence[torch.Tensor],
     ) -> None:
         self.factors, self.moments, self.gram = factors, moments, gram
+        self._singles = gram.float(), moments.cross.float()
         self.weights = [weight.detach().double().clone() for weight in weights]
         self.columns = [Columns(factors, number) for number in range(len(self.weights))]
         self.error = math.inf
@@ -230,7 +249,11 @@ class _Alternating:
             solved = self.columns[number].solved(self.gram, cross, self.weights)
             if solved is not None:
                 return solved
-        return _half_step(self.factors, self.gram, cross, self.weights, number, _STEPS, 1e-6)
+        if self.error < _EXACT:
+            return _half_step(self.factors, self.gram, cross, self.weights, number, _STEPS, 1e-6)
+        weights = [weight.float() for weight in self.weights]
+        found = _half_step(self.factors, *self._singles, weights, number, _STEPS, 1e-6)
+        return found.double()
 
     def _balance(self) -> None:
         """Gives all weights the same mean square, which does not change their product."""

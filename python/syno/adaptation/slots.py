@@ -11,7 +11,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.adaptation.activations import Activations, record
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Fit, Moments, fit
+from syno.adaptation.fit import Fit, Moments, Shared, fit
 from syno.network.placeholder import Placeholder, checked_slots
 from syno.network.surgery import fill
 from syno.operators.kernel import KernelPack
@@ -37,7 +37,7 @@ def fit_layer(
     restarts: int = 2,
     seed: int = 0,
     sweeps: int = 30,
-    grams: dict[str, torch.Tensor] | None = None,
+    shared: Shared | None = None,
     initial: Sequence[torch.Tensor] | None = None,
 ) -> Fit:
     """Fit the weights of an operator to the results of a layer.
@@ -50,7 +50,7 @@ def fit_layer(
         seed: of the initial weights.
         sweeps: the maximum number of rounds over several weights.
         initial: weights to begin with, in place of `restarts` and `seed`.
-        grams: what fits of other operators to the same activations have in common (`Moments.of`).
+        shared: sums that fits of other operators to the same activations have in common.
 
     Raises:
         UserError: the operator cannot be fitted here; the message says why.
@@ -58,7 +58,7 @@ def fit_layer(
     if restarts < 1:
         raise UserError(f"'restarts' is at least 1, got {restarts}")
     factors = Factors.of(operator, binding)
-    moments = Moments.of(factors, [(activations.x, activations.y)], grams)
+    moments = Moments.of(factors, [(activations.x, activations.y)], shared)
     begin = _initial(operator, binding, restarts, seed) if initial is None else [list(initial)]
     return fit(factors, moments, begin, sweeps=sweeps)
 

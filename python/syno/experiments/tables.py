@@ -151,6 +151,17 @@ def correlations_table(found: Agreement) -> Table:
     )
 
 
+def predictors_table(correlations: Sequence[Correlation], objective: str) -> Table:
+    """Return a table of the rank correlations of predictors of adapted networks."""
+    return Table.of(
+        correlations,
+        (f"predictor of the {objective} after fine-tuning", lambda each: each.name),
+        ("networks>", lambda each: str(each.count)),
+        ("Spearman>", _value),
+        ("95 % confidence>", _interval),
+    )
+
+
 def arms_table(found: Agreement) -> Table:
     """Return a table of operators trained with and without initial scales."""
     return Table.of(

@@ -63,6 +63,18 @@ OPERATORS = ("conv1x1", "low-rank-conv", "depthwise-separable")
 
 def options(**changes: object) -> syno.AdaptOptions:
     """Little of everything, and nothing that is compiled but the candidates."""
-    few = {"zoo": False, "samples": 0, "keep": 2, "fit_images": 128, "score_images": 64}
+    few = {"zoo": False, "samples": 0, "mutations": 0, "keep": 2}
+    few |= {"fit_images": 128, "score_images": 64}
     quick = {"engine": "eager", "kernels": "eager", "rounds": 20, "kernel_rounds": 20}
     return syno.AdaptOptions(**{**few, **quick, **changes})  # type: ignore[arg-type]
+
+
+def adapted(net: nn.Module, data: object, store: str, **changes: object) -> syno.Adaptation:
+    """An adaptation with small budgets."""
+    given: dict[str, object] = {
+        "macs": "0.6x",
+        "operators": OPERATORS,
+        "fidelity": {"epochs": 1, "batch": 64},
+        "options": options(),
+    }
+    return syno.adapt(net, data, store=store, **{**given, **changes})  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from syno.adaptation.pipeline.goals import Goal, goal
 from syno.adaptation.pipeline.latency import LatencyModel
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
-from syno.adaptation.pipeline.scores import combined, interactions
+from syno.adaptation.pipeline.scores import combined
 from syno.adaptation.pipeline.screening import best_fronts
 from syno.network import models
 
@@ -31,6 +31,7 @@ from syno.network import models
         ("latency", "1.5ms", Goal("latency", amount=1.5)),
         ("latency", "200 us", Goal("latency", amount=0.2)),
         ("latency", 2.5, Goal("latency", amount=2.5)),
+        ("slots", "0.5ms", Goal("slots", amount=0.5)),
         ("macs", "40M", Goal("macs", amount=40e6)),
         ("params", "1200", Goal("params", amount=1200.0)),
     ],
@@ -86,13 +87,10 @@ def test_scores_join_distances_and_errors():
     errors = {"original": 0.0, "a": 0.1, "b": 0.2}
     assert combined(distances, errors, "both") == pytest.approx(distances)
     assert combined(distances, errors, "distance") == distances
+    assert combined({"original": 0.0, "a": 0.2}, errors, "both")["b"] == pytest.approx(0.4)
+    assert combined({"original": 0.0}, errors, "both", 3.0)["b"] == pytest.approx(0.6)
     noisy = combined({"original": 0.0, "a": 0.2, "b": 0.15}, errors, "both")
     assert noisy["b"] > noisy["a"]
-
-
-def test_interactions_are_of_the_numbers_of_the_slots():
-    found = interactions({("x", "y"): 0.5}, {"x": [0.0, 4.0], "y": [1.0]})
-    assert found == {(0, 1): [[0.0], [2.0]]}
 
 
 def test_the_model_of_latencies_learns_a_line():

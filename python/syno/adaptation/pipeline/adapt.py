@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from syno._util.options import grouped
-from syno.adaptation.activations import Activations, record
-from syno.adaptation.pipeline import scores as scoring
 from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, Goal, goal
-from syno.adaptation.pipeline.journal import Journal, open_journal
-from syno.adaptation.pipeline.kinds import Kind, kinds_of
-from syno.adaptation.pipeline.latency import Clock
-from syno.adaptation.pipeline.pool import Candidate, candidates
+from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
 from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
-from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
-from syno.adaptation.pipeline.selection import Selected, Selector, Totals, name_of
-from syno.adaptation.pipeline.source import Source, checked_source
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.run import Observer, Run, Scored, started
+from syno.adaptation.pipeline.selection import Selected, name_of
+from syno.adaptation.pipeline.source import checked_source
 from syno.adaptation.pipeline.tuning import fine_tuned
-from syno.codegen.native import no_compiler
-from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
 from syno.store import Store
@@ -39,19 +30,13 @@ if TYPE_CHECKING:
 USUAL_GOALS = ("0.7x", "0.5x", "0.35x")
 
 
-class Observer(Protocol):
-    """Is told how far an adaptation is: the phase, and how much is done of it, and with what."""
-
-    def __call__(self, phase: str, done: int, total: int, remark: str) -> None:
-        """Take note."""
-
-
 @grouped(options=AdaptOptions)
 def adapt(
     net: nn.Module | str | StudyResults,
     data: object = None,
     *,
     latency: object = None,
+    slots: object = None,
     macs: object = None,
     params: object = None,
     max_drop: float | None = None,
@@ -65,6 +50,7 @@ def adapt(
     maximize: bool = True,
     operators: Sequence[str | Operator] = (),
     fidelity: Fidelity | str | Mapping[str, int] | None = None,
+    hours: float | None = None,
     rivals: bool = False,
     final: bool = False,
     options: AdaptOptions | None = None,
@@ -87,6 +73,8 @@ def adapt(
             the study.
         latency: goals for the latency of the network, one or several: `0.5x` of the original's, or
             milliseconds. Default, without other goals: `0.7x`, `0.5x` and `0.35x`.
+        slots: goals for the latency of the layers that are replaced, together and without the rest
+            of the network, as for `latency`.
         macs, params: goals for the MACs of one sample and the parameters, each one or several. Each
             combination of goals gives a network.
         max_drop: percent that the network `best` of the result may lose, points for accuracy.
@@ -99,26 +87,30 @@ def adapt(
         operators: further candidates, as for `syno train`.
         fidelity: how long networks are fine-tuned, and with which recipe; or changes of the
             default one, such as `{"epochs": 2}`.
+        hours: the time for everything but rivals and the test split, over all runs of the study. It
+            is divided over the steps: there are fewer candidates, samples and epochs if it is
+            short, and more epochs if there is time and `fidelity` does not say how many. Default:
+            that of the study, or else no limit.
         rivals: also try other ways to make the network faster, with the same goals and recipe.
         final: also measure the test split, once, at the end.
         options: how operators are chosen.
         store: where findings are kept; its studies give candidates, too.
         name: of the study; an existing adaptation is continued, also with other goals.
         seed: of samples and trainings.
-        progress: called with (phase, done, total, remark).
+        progress: called with (phase, done, total, remark). The phase `study` has the name of the
+            study as its remark, and `forecast` a sentence about the time.
 
     Raises:
         UserError: the network does not fit the data or is not better than a guess, no layer can be
             replaced, or a goal is out of reach; the message says what the least possible is.
     """
-    options = _possible(options or AdaptOptions())
-    goals = _goals(latency, macs, params)
+    goals = _goals(latency, slots, macs, params)
     given = checked_source(
         net,
         data,
         where=where,
         example_input=example_input,
-        model_options=model_options or {},
+        model_options=model_options,
         data_dir=data_dir,
         validation=validation,
         loss=loss,
@@ -127,249 +119,138 @@ def adapt(
         fidelity=fidelity,
         seed=seed,
     )
-    opened = store if isinstance(store, Store) else Store.open(store)
-    try:
-        subject = given.subject()
-        settings = {
-            **given.settings(),
-            "operators": [o.text if isinstance(o, Operator) else o for o in operators],
-            "options": dataclasses.asdict(options),
-            "fingerprint": subject.fingerprint,
-        }
-        journal = open_journal(opened, name, given.name.replace("/", "-"), settings, seed)
-        journal.started()
-        if progress is not None:
-            progress("study", 0, 1, journal.study.name)
-        run = _Run(subject, given, goals, options, journal, opened, seed, progress or _silent)
-        found = run.execute(operators, rivals=rivals, final=final)
-        found.max_drop = max_drop
-        journal.stopped("complete")
-        return found
-    finally:
-        if opened is not store:
-            opened.close()
+    with started(
+        given,
+        operators,
+        options or AdaptOptions(),
+        store,
+        name,
+        seed,
+        hours=hours,
+        grows=_has_usual_length(fidelity),
+        progress=progress,
+    ) as run:
+        found = _adapted(run, goals, operators, rivals=rivals, final=final)
+    found.max_drop = max_drop
+    return found
 
 
-class _Run:
-    """The steps of an adaptation; each is a phase of the journal."""
+def _adapted(
+    run: Run,
+    wanted: Sequence[Sequence[Goal]],
+    operators: Sequence[str | Operator],
+    *,
+    rivals: bool,
+    final: bool,
+) -> Adaptation:
+    """Run all phases."""
+    journal = run.journal
+    scored = run.scored(operators)
+    chosen = []
+    for number, goals in enumerate(wanted):
+        run.progress("choice", number, len(wanted), name_of(goals))
+        with journal.phase("choice"):
+            over = run.budget.until("choice", 1.0 / (len(wanted) - number))
+            chosen.append(scored.selector.select(goals, journal, run.refitting, over))
+    run.progress("choice", len(wanted), len(wanted), "")
+    networks = []
+    for number, selected in enumerate(chosen):
+        with journal.phase("fine-tuning"):
+            networks.append(_network(run, scored, selected, len(chosen) - number))
+    others: list[tuple[NetworkRow, nn.Module | None]] = []
+    failures: dict[str, str] = {}
+    if rivals:
+        from syno.adaptation.pipeline.rivals.rivals import Rivals
 
-    def __init__(
-        self,
-        subject: Subject,
-        source: Source,
-        goals: Sequence[Sequence[Goal]],
-        options: AdaptOptions,
-        journal: Journal,
-        store: Store,
-        seed: int,
-        progress: Observer,
-    ) -> None:
-        self._subject, self._source, self._goals = subject, source, goals
-        self._options, self._journal, self._store = options, journal, store
-        self._seed, self._progress = seed, progress
-        self._activations: dict[str, Activations] | None = None
-        self._clock = Clock(
-            subject.original, subject.example, options.engine, options.threads, options.rounds
-        )
-
-    def execute(
-        self, operators: Sequence[str | Operator], *, rivals: bool, final: bool
-    ) -> Adaptation:
-        """Run all phases."""
-        subject, journal = self._subject, self._journal
-        with journal.phase("original"):
-            original = self._original()
-        kinds = kinds_of(subject.network.template, subject.example)
-        with journal.phase("candidates"):
-            pool = self._pool(operators)
-            fits = Fits(self._recorded, kinds)
-            entries = screened(
-                kinds, pool, self._recorded, self._options, journal, self._told("candidates")
-            )
-        with journal.phase("fits"):
-            errors = fitted(kinds, entries, fits, journal, self._told("fits"))
-        with journal.phase("scores"):
-            selector = self._selector(kinds, entries, errors, fits, original)
-        chosen = []
-        for number, goals in enumerate(self._goals):
-            self._progress("choice", number, len(self._goals), name_of(goals))
-            with journal.phase("choice"):
-                chosen.append(selector.select(goals, journal, self._refitting))
-        self._progress("choice", len(self._goals), len(self._goals), "")
-        networks = []
-        for selected in chosen:
-            with journal.phase("fine-tuning"):
-                networks.append(self._network(selected, selector, kinds, errors, fits))
-        others: list[tuple[NetworkRow, nn.Module | None]] = []
-        failures: dict[str, str] = {}
-        if rivals:
-            from syno.adaptation.pipeline.rivals.rivals import Rivals
-
-            with journal.phase("rivals"):
-                found = Rivals(
-                    subject, kinds, selector, fits, self._options, journal, self._clock, self._seed
-                )
-                others, failures = found.rows(
-                    networks, self._goals, self._refitting, self._told("rivals")
-                )
-        if final:
-            with journal.phase("test split"):
-                original, networks, others = self._final(original, networks, others)
-        return Adaptation(
-            study=journal.study.name,
-            objective=subject.objective,
-            original=original,
-            networks=networks,
-            rivals=[row for row, _ in others],
-            seconds=dict(journal.seconds),
-            candidates=len(pool),
-            failures=failures,
-            example=subject.example,
-        )
-
-    def _original(self) -> NetworkRow:
-        def measure() -> dict[str, float]:
-            value = self._subject.check_trained()
-            return {"value": value, "latency_ms": self._clock.original_ms()}
-
-        self._progress("original", 0, 1, "")
-        found = self._journal.once("original", "", measure)
-        report = layer_report(self._subject.network.template)
-        self._progress("original", 1, 1, "")
-        return NetworkRow(
-            name="original",
-            about="the trained network",
-            value=found["value"],
-            ratio=1.0,
-            latency_ms=found["latency_ms"],
-            engine=self._options.engine,
-            macs=report.macs,
-            params=report.params,
-        )
-
-    def _pool(self, operators: Sequence[str | Operator]) -> list[Candidate]:
-        def gather() -> list[dict[str, object]]:
-            found = candidates(
-                self._subject.network,
-                zoo_too=self._options.zoo,
-                samples=self._options.samples,
-                seed=self._seed,
-                given=operators,
-                store=self._store,
-            )
-            return [each.to_json() for each in found]
-
-        rows: list[Any] = self._journal.once("pool", "", gather)
-        return [Candidate(**row) for row in rows]
-
-    def _recorded(self) -> dict[str, Activations]:
-        if self._activations is None:
-            inputs = self._subject.inputs(self._options.fit_images)
-            self._activations = record(self._subject.copy(), inputs)
-        return self._activations
-
-    @property
-    def _refitting(self) -> list[torch.Tensor]:
-        return self._subject.inputs(self._options.fit_images) if self._options.refit else []
-
-    def _selector(
-        self,
-        kinds: Mapping[str, Kind],
-        entries: Mapping[str, Sequence[Entry]],
-        errors: Mapping[str, Mapping[str, float]],
-        fits: Fits,
-        original: NetworkRow,
-    ) -> Selector:
-        subject, options, journal = self._subject, self._options, self._journal
-        scores = scoring.one_slot(
-            subject, kinds, entries, errors, fits, options, journal, self._told("scores")
-        )
-        dependence: dict[tuple[str, str], float] = {}
-        if options.pairs and options.score != "fit":
-            dependence = scoring.pairs(
-                subject, kinds, entries, scores, fits, options, journal, self._told("pairs")
-            )
-        assert original.latency_ms is not None
-        totals = Totals(original.latency_ms, float(original.macs or 0), float(original.params or 0))
-        return Selector(
-            subject, kinds, entries, scores, dependence, totals, fits, options, self._clock
-        )
-
-    def _network(
-        self,
-        selected: Selected,
-        selector: Selector,
-        kinds: Mapping[str, Kind],
-        errors: Mapping[str, Mapping[str, float]],
-        fits: Fits,
-    ) -> AdaptedNetwork:
-        choice = selector.candidates(selected.choice)
-
-        def build() -> nn.Module:
-            return assembled(self._subject, kinds, choice, fits, refit=self._refitting)
-
-        net, results, value = fine_tuned(
-            self._subject,
-            selected.goal,
-            build,
-            lambda: empty(self._subject, kinds, choice),
-            self._options,
-            self._journal,
-            self._seed,
-            self._told(f"fine-tuning {selected.goal}"),
-        )
-        costs = selector.costs(selected.choice)
-        original_ms = self._journal.get("original", "")["latency_ms"]
-        values = tuple(each.value for each in results)
-        row = NetworkRow(
-            name=selected.goal,
-            about="an operator for each slot",
-            value=sum(values) / len(values),
-            values=values,
-            fitted=value,
-            ratio=selected.ratio,
-            latency_ms=selected.ratio * original_ms,
-            engine=self._options.engine,
-            macs=round(costs[MACS]),
-            params=round(costs[PARAMS]),
-            seconds=sum(each.seconds for each in results),
-        )
-        return AdaptedNetwork(row, _slot_rows(selector, selected, kinds, errors), net)
-
-    def _final(
-        self,
-        original: NetworkRow,
-        networks: list[AdaptedNetwork],
-        others: list[tuple[NetworkRow, nn.Module | None]],
-    ) -> tuple[NetworkRow, list[AdaptedNetwork], list[tuple[NetworkRow, nn.Module | None]]]:
-        """Measure everything on the test split, once."""
-
-        def of(name: str, net: nn.Module) -> float | None:
-            found = self._journal.once("test", name, lambda: self._source.test(net))
-            return None if found is None else float(found)
-
-        first = dataclasses.replace(original, test=of("original", self._subject.original))
-        for each in networks:
-            each.row = dataclasses.replace(each.row, test=of(each.name, each.net))
-        rows = [
-            (row if net is None else dataclasses.replace(row, test=of(row.name, net)), net)
-            for row, net in others
-        ]
-        return first, networks, rows
-
-    def _told(self, phase: str) -> Callable[[int, int, str], None]:
-        return lambda done, total, remark: self._progress(phase, done, total, remark)
+        with journal.phase("rivals"):
+            found = Rivals(run, scored).rows(networks, wanted, run.told("rivals"))
+            others, failures = found
+    original = scored.original
+    if final:
+        with journal.phase("test split"):
+            original, networks, others = _final(run, original, networks, others)
+    return Adaptation(
+        study=journal.study.name,
+        objective=run.subject.objective,
+        original=original,
+        networks=networks,
+        rivals=[row for row, _ in others],
+        seconds=dict(journal.seconds),
+        hours=run.budget.hours,
+        candidates=len(scored.pool),
+        failures=failures,
+        example=run.subject.example,
+    )
 
 
-def _slot_rows(
-    selector: Selector,
-    selected: Selected,
-    kinds: Mapping[str, Kind],
-    errors: Mapping[str, Mapping[str, float]],
-) -> tuple[SlotRow, ...]:
-    of_slot = {slot: kind for kind in kinds.values() for slot in kind.slots}
+def _network(run: Run, scored: Scored, selected: Selected, left: int) -> AdaptedNetwork:
+    """Fine-tune a network; left: how many are not fine-tuned yet, with this one."""
+    choice = scored.selector.candidates(selected.choice)
+
+    def build() -> nn.Module:
+        return assembled(run.subject, scored.kinds, choice, scored.fits, refit=run.refitting)
+
+    def structure() -> nn.Module:
+        return empty(run.subject, scored.kinds, choice)
+
+    fidelity = run.lengths.fidelity(selected.goal, structure, left)
+    run.forecast(run.lengths.forecast(fidelity, left))
+    net, results, value = fine_tuned(
+        run.subject,
+        selected.goal,
+        build,
+        structure,
+        run.options,
+        run.journal,
+        run.seed,
+        run.told(f"fine-tuning {selected.goal}"),
+        fidelity,
+    )
+    costs = scored.selector.costs(selected.choice)
+    original_ms = run.journal.get("original", "")["latency_ms"]
+    values = tuple(each.value for each in results)
+    row = NetworkRow(
+        name=selected.goal,
+        about="an operator for each slot",
+        value=sum(values) / len(values),
+        values=values,
+        fitted=value,
+        ratio=selected.ratio,
+        latency_ms=selected.ratio * original_ms,
+        engine=run.options.engine,
+        macs=round(costs[MACS]),
+        params=round(costs[PARAMS]),
+        seconds=sum(each.seconds for each in results),
+    )
+    return AdaptedNetwork(row, _slot_rows(scored, selected), net)
+
+
+def _final(
+    run: Run,
+    original: NetworkRow,
+    networks: list[AdaptedNetwork],
+    others: list[tuple[NetworkRow, nn.Module | None]],
+) -> tuple[NetworkRow, list[AdaptedNetwork], list[tuple[NetworkRow, nn.Module | None]]]:
+    """Measure everything on the test split, once."""
+
+    def of(name: str, net: nn.Module) -> float | None:
+        found = run.journal.once("test", name, lambda: run.source.test(net))
+        return None if found is None else float(found)
+
+    first = dataclasses.replace(original, test=of("original", run.subject.original))
+    for each in networks:
+        each.row = dataclasses.replace(each.row, test=of(each.name, each.net))
+    rows = [
+        (row if net is None else dataclasses.replace(row, test=of(row.name, net)), net)
+        for row, net in others
+    ]
+    return first, networks, rows
+
+
+def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
+    of_slot = {slot: kind for kind in scored.kinds.values() for slot in kind.slots}
     rows = []
-    for slot, entries in selector.entries.items():
+    for slot, entries in scored.selector.entries.items():
         entry = next(e for e in entries if e.candidate.name == selected.choice[slot])
         chosen = entry.candidate
         rows.append(
@@ -379,38 +260,35 @@ def _slot_rows(
                 operator=chosen.name,
                 formula=chosen.operator.formula() if chosen.is_operator else "",
                 text=chosen.text,
+                source=chosen.source,
                 before_ms=entries[0].latency_ms,
                 after_ms=entry.latency_ms,
                 macs_before=entries[0].macs,
                 macs_after=entry.macs,
-                error=errors[slot][chosen.name],
+                error=scored.errors[slot][chosen.name],
             )
         )
     return tuple(rows)
 
 
-def _goals(latency: object, macs: object, params: object) -> list[list[Goal]]:
-    if latency is None and macs is None and params is None:
-        latency = USUAL_GOALS
+def _goals(latency: object, slots: object, macs: object, params: object) -> list[list[Goal]]:
+    given = {LATENCY: latency, SLOTS: slots, MACS: macs, PARAMS: params}
+    if all(value is None for value in given.values()):
+        given[LATENCY] = USUAL_GOALS
     lists = [
         [goal(resource, each) for each in _several(value)]
-        for resource, value in ((LATENCY, latency), (MACS, macs), (PARAMS, params))
+        for resource, value in given.items()
         if value is not None and _several(value)
     ]
     return [list(chosen) for chosen in itertools.product(*lists)]
 
 
-def _possible(options: AdaptOptions) -> AdaptOptions:
-    """Options for this machine: without a compiler, everything runs in eager PyTorch."""
-    compiled = no_compiler() is None
-    engine = options.engine if compiled or not options.engine.startswith("syno") else "eager"
-    kernels = options.kernels or ("compiled" if compiled else "eager")
-    return dataclasses.replace(options, engine=engine, kernels=kernels)
+def _has_usual_length(fidelity: Fidelity | str | Mapping[str, int] | None) -> bool:
+    """Whether the user has left open how long networks are fine-tuned."""
+    if isinstance(fidelity, Mapping):
+        return not {"epochs", "steps", "images"} & set(fidelity)
+    return fidelity is None
 
 
 def _several(value: object) -> list[object]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def _silent(phase: str, done: int, total: int, remark: str) -> None:
-    """Nobody watches."""

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 from syno._util.errors import UserError
 
-LATENCY, MACS, PARAMS = "latency", "macs", "params"
+LATENCY, SLOTS, MACS, PARAMS = "latency", "slots", "macs", "params"
+# Resources that are times.
+TIMES = (LATENCY, SLOTS)
 _TEXT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(x|%|ms|us|k|m|g)?", re.IGNORECASE)
 _UNITS = {
     LATENCY: {"ms": 1.0, "us": 1e-3},
+    SLOTS: {"ms": 1.0, "us": 1e-3},
     MACS: {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9},
     PARAMS: {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9},
 }
@@ -21,7 +24,8 @@ _UNITS = {
 class Goal:
     """A limit on a resource of the network: a share of the original's, or an amount.
 
-    resource: `latency` in milliseconds, `macs` or `params`.
+    resource: `latency` in milliseconds, `slots` for that of the replaced layers alone, `macs` or
+    `params`.
     """
 
     resource: str
@@ -33,7 +37,7 @@ class Goal:
         """`0.5x`, `1.2ms` or `40000000`."""
         if self.share is not None:
             return f"{self.share:g}x"
-        return f"{self.amount:g}ms" if self.resource == LATENCY else f"{self.amount:g}"
+        return f"{self.amount:g}ms" if self.resource in TIMES else f"{self.amount:g}"
 
     def limit(self, original: float) -> float:
         """The limit as an amount, where the original network needs `original`."""
@@ -75,5 +79,5 @@ def goal(resource: str, value: object) -> Goal:
 
 
 def _expected(resource: str) -> str:
-    amount = "milliseconds, such as 1.2ms" if resource == LATENCY else "an amount, such as 40M"
+    amount = "milliseconds, such as 1.2ms" if resource in TIMES else "an amount, such as 40M"
     return f"a share of the original's, such as 0.5x, or {amount}"

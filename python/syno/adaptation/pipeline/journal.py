@@ -16,6 +16,8 @@ from syno.study.evaluate.weights import Weights
 
 _FINDING = "finding"
 _PHASE = "phase"
+# Seconds after which the time of a phase is stored within a long step.
+_TICK = 20.0
 
 
 class Journal:
@@ -30,6 +32,8 @@ class Journal:
         self.folder: Path | None = None if weights is None else weights.folder
         self._found: dict[tuple[str, str], Any] = {}
         self.seconds: dict[str, float] = {}
+        # The phase that runs, and from when on its time is not stored yet.
+        self._phase: tuple[str, float] | None = None
         for event in store.events(study):
             data: Mapping[str, Any] = event.data  # type: ignore[assignment]
             if event.kind == _FINDING:
@@ -50,20 +54,42 @@ class Journal:
         return self._found[what, key]
 
     def put(self, what: str, key: str, value: object) -> None:
-        """Store a finding of plain values."""
+        """Store a finding of plain values, and the time of the phase so far."""
         self._store.append_event(self.study, _FINDING, {"what": what, "key": key, "value": value})
         self._found[what, key] = value
+        self._count()
+
+    def spent(self, phase: str) -> float:
+        """The seconds of a phase so far, those of earlier processes included."""
+        running = 0.0
+        if self._phase is not None and self._phase[0] == phase:
+            running = time.perf_counter() - self._phase[1]
+        return self.seconds.get(phase, 0.0) + running
+
+    def tick(self) -> None:
+        """Store the time of the phase so far, if much of it is not stored yet."""
+        if self._phase is not None and time.perf_counter() - self._phase[1] > _TICK:
+            self._count()
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Store the time that the block takes, also if it ends with an error."""
-        began = time.perf_counter()
+        self._phase = name, time.perf_counter()
         try:
             yield
         finally:
-            seconds = time.perf_counter() - began
-            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
-            self._store.append_event(self.study, _PHASE, {"name": name, "seconds": seconds})
+            self._count()
+            self._phase = None
+
+    def _count(self) -> None:
+        """Store the time of the phase since it was stored last."""
+        if self._phase is None:
+            return
+        name, began = self._phase
+        now = time.perf_counter()
+        self._phase = name, now
+        self.seconds[name] = self.seconds.get(name, 0.0) + now - began
+        self._store.append_event(self.study, _PHASE, {"name": name, "seconds": now - began})
 
     def started(self) -> None:
         """Note that a process works on the adaptation."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from syno._util.errors import UserError
 from syno.adaptation.pipeline.pool import Candidate
 from syno.network.placeholder import Placeholder, checked_slots
 from syno.network.substitute import layer_report
 from syno.operators.operator import Operator
+from syno.study.evaluate.network import future_read
 
 
 @dataclass
@@ -21,6 +23,7 @@ class Kind:
     slot: the first one, with its original layer.
     inside: the shape of an input of the slot with a batch of 1.
     layer: the original in words; macs, params: of the original in one slot.
+    causal: whether an operator must not read later positions.
     """
 
     name: str
@@ -29,14 +32,23 @@ class Kind:
     layer: str
     macs: int
     params: int
+    causal: bool = False
     slots: list[str] = field(default_factory=list)
+    # Names of candidates that were found to read no later positions.
+    _causal: set[str] = field(default_factory=set, repr=False)
 
     def binding(self, candidate: Candidate) -> dict[str, int]:
         """The values of all variables of a candidate in this kind of slot.
 
-        Raises UserError where the candidate does not fit.
+        Raises UserError where the candidate does not fit, or reads later positions.
         """
-        return _binding(self.slot, candidate.operator, candidate.sizes)
+        binding = _binding(self.slot, candidate.operator, candidate.sizes)
+        if self.causal and candidate.name not in self._causal:
+            future = future_read(self.slot, candidate.operator, binding)
+            if future is not None:
+                raise UserError(future)
+            self._causal.add(candidate.name)
+        return binding
 
     @property
     def removable(self) -> bool:
@@ -45,7 +57,9 @@ class Kind:
         return shapes is not None and shapes[0] == shapes[1]
 
 
-def kinds_of(template: nn.Module, example: torch.Tensor) -> dict[str, Kind]:
+def kinds_of(
+    template: nn.Module, example: torch.Tensor, *, causal: bool = False
+) -> dict[str, Kind]:
     """The kinds of slots of a network, by the name of their first slot."""
     slots = checked_slots(template)
     rows = {row.name: row for row in layer_report(template).rows}
@@ -58,7 +72,7 @@ def kinds_of(template: nn.Module, example: torch.Tensor) -> dict[str, Kind]:
         key = (row.layer, repr(slot.original), slot.shapes, shapes[name])
         if key not in found:
             params = row.params or 0
-            found[key] = Kind(name, slot, shapes[name], row.layer, row.macs or 0, params)
+            found[key] = Kind(name, slot, shapes[name], row.layer, row.macs or 0, params, causal)
         found[key].slots.append(name)
     return {kind.name: kind for kind in found.values()}
 

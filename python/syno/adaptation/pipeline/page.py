@@ -10,7 +10,7 @@ from syno._util import numbers
 from syno._util.errors import UserError
 from syno._util.printable import printable
 from syno._util.tables import Table
-from syno.adaptation.pipeline.results import Adaptation, NetworkRow, slots_table
+from syno.adaptation.pipeline.results import Adaptation, NetworkRow, microseconds, slots_table
 from syno.report import markup
 
 _NAVIGATION = (("front", "Front"), ("networks", "Networks"), ("slots", "Slots"), ("time", "Time"))
@@ -92,7 +92,11 @@ def _table(table: Table) -> markup.Markup:
 def _slots(found: Adaptation) -> list[markup.Markup]:
     return [
         markup.render(
-            "adaptation-slots.html", name=each.name, table=_table(slots_table(each.slots))
+            "adaptation-slots.html",
+            name=each.name,
+            before=microseconds(sum(row.before_ms for row in each.slots)),
+            after=microseconds(sum(row.after_ms for row in each.slots)),
+            table=_table(slots_table(each.slots)),
         )
         for each in found.networks
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 ORIGINAL, REMOVED = "original", "removed"
 # Values of the coefficients of operators of the zoo, apart from the size of a window.
 _FACTORS = (2, 4, 8)
+# A rank is one of these parts of the channels of the first slot, of so many if it has no channels.
+_RANKS, _RANK_OF = (16, 8, 4, 2), 64
+_CHANNELS = ("C_in", "C_out", "H_in", "H_out")
 # Shares of the MACs of the slots' layers that samples of the space have.
 _LEAST_SHARE, _MOST_SHARE = 0.03, 0.75
 _WALKS = 50_000
@@ -39,7 +43,7 @@ class Candidate:
     """What may stand in a slot.
 
     name: the name of an operator with the values of its coefficients, `original` or `removed`.
-    source: `network`, `zoo`, `store`, `sample`, or `given`.
+    source: `network`, `zoo`, `store`, `sample`, `mutation`, or `given`.
     text: of the operator, in the slots' names of variables; empty without an operator.
     sizes: of the variables that the slots have no values for.
     """
@@ -123,10 +127,20 @@ def _variants(
             for name in operator.variables
             if name not in slot.binding and name != operator.batch and name not in defaults
         ]
-        values = [(max(window, 3),) if name == "k" else _FACTORS for name in free]
+        values = [_values(operator, name, slot, window) for name in free]
         for chosen in itertools.product(*values):
             sizes = defaults | dict(zip(free, chosen, strict=True))
             yield Candidate(_named(each.name, sizes), source, operator.text, sizes)
+
+
+def _values(operator: Operator, name: str, slot: Placeholder, window: int) -> Sequence[int]:
+    """The values of a coefficient: a window, a rank in shares of the channels, or a factor."""
+    if name == "k":
+        return (max(window, 3),)
+    if name in operator.reductions and len(re.findall(rf"\b{name}\b", operator.text)) == 1:
+        channels = min(slot.binding.get(each, _RANK_OF) for each in _CHANNELS)
+        return [channels // part for part in _RANKS if channels // part > 1] or _FACTORS
+    return _FACTORS
 
 
 def _defaults(operator: Operator) -> dict[str, int]:

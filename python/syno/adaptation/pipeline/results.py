@@ -28,7 +28,8 @@ class SlotRow:
     """A slot of an adapted network.
 
     slot: its name; layer: the original layer in words. operator: the name of the candidate in it;
-    formula: what it computes, empty without an operator; text: the operator. before_ms, after_ms:
+    formula: what it computes, empty without an operator; text: the operator; source: where it is
+    from, `zoo`, `mutation` and so on. before_ms, after_ms:
     latencies of the layer and of the candidate as kernels. macs_before, macs_after: for one sample.
     error: of the fit, relative to the results of the layer.
     """
@@ -43,6 +44,7 @@ class SlotRow:
     macs_before: int
     macs_after: int
     error: float
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class Adaptation:
     study: the name of the study in the store. original: the network as it was. networks: one for
     each goal, in the order of the goals. rivals: other ways to make the network faster, if they
     were wanted. max_drop: percent (points of accuracy) that the best network may lose.
-    seconds: by phase. candidates: how many the pool had. failures: rivals without a result.
+    seconds: by phase; hours: the time that there was, if it was limited. candidates: how many the
+    pool had. failures: rivals without a result.
     """
 
     study: str
@@ -101,6 +104,7 @@ class Adaptation:
     rivals: list[NetworkRow] = field(default_factory=list)
     max_drop: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    hours: float | None = None
     candidates: int = 0
     failures: Mapping[str, str] = field(default_factory=dict)
     example: torch.Tensor | None = field(default=None, repr=False)
@@ -172,6 +176,12 @@ class Adaptation:
 
         return write_page(self, Path(path))
 
+    def picture(self, path: str | Path) -> Path:
+        """Plot the front and the slots (PNG or PDF). UserError if the file cannot be written."""
+        from syno.adaptation.pipeline.picture import save_picture
+
+        return save_picture(self, Path(path))
+
     def export(
         self, path: str | Path, name: str | None = None, *, format: str = "torch-network"
     ) -> Exported:
@@ -210,6 +220,7 @@ class Adaptation:
             "failures": dict(self.failures),
             "candidates": self.candidates,
             "seconds": dict(self.seconds),
+            "hours": self.hours,
         }
 
     def _change(self, row: NetworkRow) -> str:
@@ -225,13 +236,19 @@ def slots_table(rows: Sequence[SlotRow]) -> Table:
         ("slot", lambda row: row.slot),
         ("layer", lambda row: row.layer),
         ("operator", lambda row: row.operator),
-        ("before>", lambda row: numbers.milliseconds(row.before_ms)),
-        ("after>", lambda row: numbers.milliseconds(row.after_ms)),
+        ("before>", lambda row: microseconds(row.before_ms)),
+        ("after>", lambda row: microseconds(row.after_ms)),
         ("MACs>", lambda row: numbers.count(row.macs_after)),
         ("share of MACs>", lambda row: _share(row)),
         ("fit error>", lambda row: f"{row.error:.3f}"),
+        ("from~?", lambda row: row.source),
         ("formula~?", lambda row: row.formula),
     )
+
+
+def microseconds(milliseconds: float) -> str:
+    """The time of a kernel in microseconds."""
+    return f"{1e3 * milliseconds:,.1f} \N{MICRO SIGN}s"
 
 
 def _share(row: SlotRow) -> str:

@@ -3,25 +3,30 @@
 1. `_by_macs`      drops what does not fit, or needs nearly as many MACs as the layer
 2. `_rough_errors` fits the others roughly in one slot of each kind: all of them in the smallest,
                    and in the other kinds those that were best there
-3. `_screened`     measures the best fronts of MACs and error, and keeps those of latency and error
-4. `fitted`        fits what is left in every slot
+3. `_mutated`      adds neighbors of the best in the smallest kind, which are fitted there, too
+4. `_screened`     measures the best fronts of MACs and error, and keeps those of latency and error
+5. `fitted`        fits what is left in every slot
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from syno._util.errors import UserError
 from syno.adaptation.activations import Activations
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Fit
+from syno.adaptation.fit import Fit, Shared
+from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import Journal
 from syno.adaptation.pipeline.kinds import Kind
 from syno.adaptation.pipeline.latency import slot_latencies
+from syno.adaptation.pipeline.mutations import mutations
 from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL, ORIGINAL_LAYER, REMOVED, Candidate
 from syno.adaptation.slots import fit_layer
 from syno.operators.operator import Operator
@@ -42,8 +47,15 @@ _MOST_WORK = 1e11
 _WORST = 0.95
 # Candidates are no faster than the layer unless they take at most this share of its time.
 _FASTER = 0.97
+# Generations of mutations, and the number of candidates that each of them comes from.
+_GENERATIONS, _PARENTS = 2, 8
+# Candidates that a slot has at least, however short the time is.
+_LEAST = 4
+# Seconds to compile and time a kernel, before one was measured.
+_KERNEL_S = 1.0
 
 Progress = Callable[[int, int, str], None]
+Row = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -60,26 +72,27 @@ class Entry:
 class Fits:
     """Fitted weights of candidates in slots. Errors are in the journal; weights are made anew."""
 
-    def __init__(
-        self, recorded: Callable[[], Mapping[str, Activations]], kinds: Mapping[str, Kind]
-    ) -> None:
+    def __init__(self, recorded: Mapping[str, Activations], kinds: Mapping[str, Kind]) -> None:
         self._recorded = recorded
         self._kinds = {slot: kind for kind in kinds.values() for slot in kind.slots}
         self._kept: dict[tuple[str, str], Fit] = {}
-        self._grams: dict[str, dict[str, torch.Tensor]] = {}
+        # Of the slot that was fitted last: those of all slots would not fit into memory.
+        self._shared = "", Shared()
 
     def fit(self, slot: str, candidate: Candidate, activations: Activations | None = None) -> Fit:
         """The fit of an operator in a slot, or a short one to other activations from there on."""
         key = slot, candidate.name
         binding = self._kinds[slot].binding(candidate)
         if key not in self._kept:
+            if self._shared[0] != slot:
+                self._shared = slot, Shared()
             self._kept[key] = fit_layer(
                 candidate.operator,
                 binding,
-                self._recorded()[slot],
+                self._recorded[slot],
                 restarts=1,
                 sweeps=_SWEEPS,
-                grams=self._grams.setdefault(slot, {}),
+                shared=self._shared[1],
             )
         found = self._kept[key]
         if activations is None:
@@ -90,7 +103,7 @@ class Fits:
 
     def removed(self, slot: str) -> float:
         """The error of a slot that returns what it receives."""
-        given = self._recorded()[slot]
+        given = self._recorded[slot]
         energy = float(given.y.double().square().sum())
         return float((given.y - given.x).double().square().sum()) / max(energy, 1e-30)
 
@@ -98,49 +111,128 @@ class Fits:
 def screened(
     kinds: Mapping[str, Kind],
     pool: Sequence[Candidate],
-    recorded: Callable[[], Mapping[str, Activations]],
+    recorded: Mapping[str, Activations],
     options: AdaptOptions,
     journal: Journal,
+    budget: Budget,
+    seed: int,
     progress: Progress,
-) -> dict[str, list[Entry]]:
-    """The entries of each kind of slot, the original layer first."""
+) -> tuple[dict[str, list[Entry]], list[Candidate]]:
+    """The entries of each kind of slot, the original layer first, and the pool with mutations."""
     found: dict[str, list[Entry]] = {}
-    by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *pool)}
-    out: set[str] = set()  # candidates that are not among the best of the smallest kind
-    for number, kind in enumerate(sorted(kinds.values(), key=lambda each: each.params)):
+    grown = list(pool)
+    costs = {kind.name: _by_macs(kind, pool) for kind in kinds.values()}
+    out: set[str] = set()  # candidates that are not among the best of the first kind
+    seconds = _KERNEL_S
+    for number, kind in enumerate(_ordered(kinds, costs)):
         progress(number, len(kinds), kind.name)
-        costs = _by_macs(kind, [each for each in pool if each.name not in out])
-
-        def fit(
-            kind: Kind = kind,
-            costs: Mapping[Candidate, tuple[int, int]] = costs,
-        ) -> dict[str, float]:
-            return _rough_errors(kind, costs, recorded()[kind.name])
-
-        errors = journal.once("rough", kind.name, fit)
-        tried = [each for each in costs if each.name in errors]
-        points = [(float(costs[each][0]), errors[each.name]) for each in tried]
+        part = 1.0 / (len(kinds) - number)
+        over = budget.until("candidates", 0.6 * part)
+        here = {each: cost for each, cost in costs[kind.name].items() if each.name not in out}
+        trial = _Trial(kind, here, recorded, journal, over)
         if number == 0:
-            best = {tried[place].name for place in best_fronts(points, 4 * options.keep)}
-            out = {each.name for each in costs} - best
-        measured = [tried[place] for place in best_fronts(points, 2 * options.keep + 4)]
+            grown += _mutated(trial, grown, options, seed)
+            points = trial.points
+            best = {trial.tried[place].name for place in best_fronts(points, 4 * options.keep)}
+            out = {each.name for each in trial.costs} - best
+            new = grown[len(pool) :]
+            for other in kinds.values():
+                if other is not kind:
+                    costs[other.name] |= _by_macs(other, new)
+        count = 2 * options.keep + 4
+        if budget.limited:
+            count = min(max(int(part * budget.left("candidates") / seconds), _LEAST), count)
+        began = time.perf_counter()
 
-        def search(
-            kind: Kind = kind,
-            costs: Mapping[Candidate, tuple[int, int]] = costs,
-            measured: Sequence[Candidate] = measured,
-            errors: Mapping[str, float] = errors,
-        ) -> list[dict[str, object]]:
-            rough = {each: errors[each.name] for each in measured}
-            return _screened(kind, costs, rough, recorded()[kind.name], options)
+        def search(kind: Kind = kind, trial: _Trial = trial, count: int = count) -> list[Row]:
+            measured = [trial.tried[place] for place in best_fronts(trial.points, count)]
+            rough = {each: trial.errors[each.name] for each in measured}
+            return _screened(kind, trial.costs, rough, recorded[kind.name], options)
 
-        rows = journal.once("candidates", kind.name, search)
+        rows: list[Any] = journal.once("candidates", kind.name, search)
+        seconds = max(seconds / 4, (time.perf_counter() - began) / count)
+        by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *grown)}
         found[kind.name] = [
             Entry(by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"])
             for row in rows
         ]
     progress(len(kinds), len(kinds), "")
-    return found
+    return found, grown
+
+
+class _Trial:
+    """Rough fits of candidates in a kind of slot.
+
+    costs: MACs and parameters; errors: of the fits, by name, as far as there was time.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        costs: Mapping[Candidate, tuple[int, int]],
+        recorded: Mapping[str, Activations],
+        journal: Journal,
+        over: Callable[[], bool],
+    ) -> None:
+        self.kind, self.journal = kind, journal
+        self._recorded, self._over = recorded, over
+        self.costs: dict[Candidate, tuple[int, int]] = {}
+        self.errors: dict[str, float] = {}
+        self.add(costs, "")
+
+    def add(self, costs: Mapping[Candidate, tuple[int, int]], step: str) -> None:
+        """Fit more candidates."""
+        self.costs |= costs
+        self.errors |= self.journal.once(
+            "rough",
+            f"{self.kind.name} {step}".strip(),
+            lambda: _rough_errors(self.kind, costs, self._recorded[self.kind.name], self._over),
+        )
+
+    @property
+    def tried(self) -> list[Candidate]:
+        """The candidates with an error, one of those that cost and miss exactly as much."""
+        distinct: dict[tuple[int, int, str], Candidate] = {}
+        for each, cost in self.costs.items():
+            if each.name in self.errors:
+                distinct.setdefault((*cost, f"{self.errors[each.name]:.6g}"), each)
+        return list(distinct.values())
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """MACs and error of each candidate of `tried`."""
+        return [(float(self.costs[each][0]), self.errors[each.name]) for each in self.tried]
+
+
+def _mutated(
+    trial: _Trial, known: Sequence[Candidate], options: AdaptOptions, seed: int
+) -> list[Candidate]:
+    """Neighbors of the best candidates, and of the best of those and their neighbors, and so on."""
+    made: list[Candidate] = []
+    for step in range(_GENERATIONS if options.mutations else 0):
+        count = math.ceil(options.mutations / _GENERATIONS)
+
+        def mutate(
+            step: int = step, count: int = count, done: Sequence[Candidate] = (*known, *made)
+        ) -> list[Row]:
+            parents = [trial.tried[place] for place in best_fronts(trial.points, _PARENTS)]
+            return [each.to_json() for each in mutations(parents, done, count, seed + step)]
+
+        rows: list[Any] = trial.journal.once("mutations", str(step), mutate)
+        new = [Candidate(**row) for row in rows]
+        made += new
+        trial.add(_by_macs(trial.kind, new), f"mutations {step}")
+    return made
+
+
+def _ordered(
+    kinds: Mapping[str, Kind], costs: Mapping[str, Mapping[Candidate, tuple[int, int]]]
+) -> list[Kind]:
+    """The smallest kind in which most of the candidates fit, and then the others by their size."""
+    most = max((len(each) for each in costs.values()), default=0)
+    return sorted(
+        kinds.values(), key=lambda kind: (len(costs[kind.name]) < 0.8 * most, kind.params)
+    )
 
 
 def fitted(
@@ -148,26 +240,45 @@ def fitted(
     entries: Mapping[str, Sequence[Entry]],
     fits: Fits,
     journal: Journal,
+    budget: Budget,
     progress: Progress,
 ) -> dict[str, dict[str, float]]:
-    """The fit error of each candidate in each slot, by slot and name of the candidate."""
+    """The fit error of each candidate in each slot, by slot and name of the candidate.
+
+    If time is short, slots have only the best candidates by latency and error.
+    """
     errors: dict[str, dict[str, float]] = {}
     total = sum(len(kind.slots) for kind in kinds.values())
     done = 0
     for kind in kinds.values():
         for slot in kind.slots:
             progress(done, total, slot)
+            over = budget.until("fits", 1.0 / (total - done))
 
-            def fit(slot: str = slot, kind: Kind = kind) -> dict[str, float]:
-                return {
-                    each.candidate.name: _error(fits, slot, each.candidate)
-                    for each in entries[kind.name]
-                }
+            def fit(
+                slot: str = slot, kind: Kind = kind, over: Callable[[], bool] = over
+            ) -> dict[str, float]:
+                return _fitted(fits, slot, entries[kind.name], over)
 
             errors[slot] = journal.once("fits", slot, fit)
             done += 1
     progress(total, total, "")
     return errors
+
+
+def _fitted(
+    fits: Fits, slot: str, entries: Sequence[Entry], over: Callable[[], bool]
+) -> dict[str, float]:
+    points = [(each.latency_ms, each.error) for each in entries]
+    first = best_fronts(points, _LEAST)
+    order = [*first, *(place for place in range(len(entries)) if place not in first)]
+    found: dict[str, float] = {}
+    for number, place in enumerate(order):
+        each = entries[place].candidate
+        if each.is_operator and number >= _LEAST and over():
+            continue
+        found[each.name] = _error(fits, slot, each)
+    return found
 
 
 def _error(fits: Fits, slot: str, candidate: Candidate) -> float:
@@ -182,12 +293,12 @@ def _screened(
     errors: Mapping[Candidate, float],
     activations: Activations,
     options: AdaptOptions,
-) -> list[dict[str, object]]:
+) -> list[Row]:
     times = slot_latencies(
         kind, list(errors), threads=options.threads, rounds=options.kernel_rounds
     )
     own = times[ORIGINAL]
-    rows: list[dict[str, object]] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
+    rows: list[Row] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
     if kind.removable:
         difference = (activations.y - activations.x).double().square().sum()
         energy = activations.y.double().square().sum().clamp_min(1e-30)
@@ -200,9 +311,7 @@ def _screened(
     return rows
 
 
-def _row(
-    candidate: Candidate, macs: int, params: int, latency_ms: float, error: float
-) -> dict[str, object]:
+def _row(candidate: Candidate, macs: int, params: int, latency_ms: float, error: float) -> Row:
     return {
         "name": candidate.name,
         "macs": macs,
@@ -227,14 +336,19 @@ def _by_macs(kind: Kind, pool: Sequence[Candidate]) -> dict[Candidate, tuple[int
 
 
 def _rough_errors(
-    kind: Kind, costs: Mapping[Candidate, tuple[int, int]], activations: Activations
+    kind: Kind,
+    costs: Mapping[Candidate, tuple[int, int]],
+    activations: Activations,
+    over: Callable[[], bool],
 ) -> dict[str, float]:
     """Errors of rough fits by name, without those of operators that say nothing of the layer."""
     part = _part(activations)
     errors: dict[str, float] = {}
-    grams: dict[str, torch.Tensor] = {}
+    shared = Shared()
     for each in costs:
-        error = _rough(each.operator, kind.binding(each), part, grams)
+        if len(errors) >= _LEAST and over():
+            break
+        error = _rough(each.operator, kind.binding(each), part, shared)
         if error is not None and error < _WORST:
             errors[each.name] = error
     return errors
@@ -244,7 +358,7 @@ def _rough(
     operator: Operator,
     binding: Mapping[str, int],
     activations: Activations,
-    grams: dict[str, torch.Tensor],
+    shared: Shared,
 ) -> float | None:
     """The error of a rough fit; None for an operator that is too large to fit."""
     try:
@@ -256,7 +370,7 @@ def _rough(
         if factors.work(rows, steps) > _MOST_WORK:
             return None
         fit = fit_layer(
-            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, grams=grams
+            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, shared=shared
         )
         return fit.error
     except UserError:  # larger than a fit can be

@@ -1,31 +1,39 @@
-"""A network for each goal: chosen by the integer program, assembled, measured, chosen again."""
+"""A network for each goal: chosen by the integer program, assembled, measured, chosen again.
+
+1. The integer program gives the best assignments under the goal that were not assembled yet.
+2. They are assembled, and their outputs compared with those of the original.
+3. What was seen corrects the linear model of what slots lose together (`interactions`).
+4. The latency of the nearest one is measured, which corrects the model of latencies.
+5. This is repeated until no assignment that is nearer to the original comes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import torch
-from torch import nn
 
 from syno._util.errors import UserError
 from syno.adaptation.choice import Assignment, Choices
 from syno.adaptation.pipeline.assembly import assembled
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, Goal
+from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, TIMES, Goal
+from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Journal
 from syno.adaptation.pipeline.kinds import Kind
 from syno.adaptation.pipeline.latency import Clock, LatencyModel
 from syno.adaptation.pipeline.pool import Candidate
-from syno.adaptation.pipeline.scores import interactions
 from syno.adaptation.pipeline.screening import Entry, Fits
 from syno.adaptation.pipeline.subject import Subject
 from syno.options import AdaptOptions
 
-# So many of the best assignments of a goal are assembled; the nearest to the original is taken.
-_ASSEMBLED = 3
+# So many of the best assignments of a goal are assembled at a time, and so often at most.
+_ASSEMBLED, _ROUNDS = 3, 6
 _MORE = 4
+# A network is nearer to the original if its distance is smaller by this share.
+_NEARER = 0.01
 # The model of the latency is off if it misses by more than this share of the original's latency.
 _OFF = 0.03
 
@@ -47,7 +55,9 @@ class Selected:
 
     choice: the name of the candidate in each slot. predicted_ms: its latency by the model.
     ratio: its measured latency relative to that of the original network. distance: of its outputs
-    from the original's before the fine-tuning.
+    from the original's before the fine-tuning, and expected: by the model before it was assembled.
+    rounds: how often the integer program was solved. assembled: the candidates of every network
+    that was assembled, by number, with its distance.
     """
 
     goal: str
@@ -55,7 +65,9 @@ class Selected:
     predicted_ms: float
     ratio: float
     distance: float
-    score: float
+    expected: float
+    rounds: int = 0
+    assembled: list[tuple[list[int], float]] = field(default_factory=list)
 
 
 class Selector:
@@ -75,45 +87,70 @@ class Selector:
     ) -> None:
         self._subject, self._kinds, self._fits = subject, kinds, fits
         self._options, self._clock, self._totals = options, clock, totals
+        by_slot = {slot: entries[kind.name] for kind in kinds.values() for slot in kind.slots}
         self.entries = {
-            slot: list(entries[kind.name]) for kind in kinds.values() for slot in kind.slots
+            slot: [each for each in by_slot[slot] if each.candidate.name in scores[slot]]
+            for slot in scores
         }
-        self.entries = {slot: self.entries[slot] for slot in scores}
         listed = {
             slot: [scores[slot][each.candidate.name] for each in of]
             for slot, of in self.entries.items()
         }
-        costs = {
+        self._costs = {
             LATENCY: [[each.latency_ms for each in of] for of in self.entries.values()],
             MACS: [[float(each.macs) for each in of] for of in self.entries.values()],
             PARAMS: [[float(each.params) for each in of] for of in self.entries.values()],
         }
-        self.choices = Choices(list(listed.values()), costs, interactions(dependence, listed))
+        place = {slot: number for number, slot in enumerate(listed)}
+        self.interactions = Interactions(
+            list(listed.values()),
+            {(place[one], place[other]): c for (one, other), c in dependence.items()},
+        )
+        self.choices = self._corrected()
         originals = self.choices.assignment([0] * len(listed)).costs
         self.model = LatencyModel(totals.latency, originals[LATENCY])
+        self._whole = {
+            LATENCY: totals.latency,
+            SLOTS: originals[LATENCY],
+            MACS: totals.macs,
+            PARAMS: totals.params,
+        }
         self._rest = {
             MACS: totals.macs - originals[MACS],
             PARAMS: totals.params - originals[PARAMS],
         }
 
     def select(
-        self, goals: Sequence[Goal], journal: Journal, refit: Sequence[torch.Tensor]
+        self,
+        goals: Sequence[Goal],
+        journal: Journal,
+        refit: Sequence[torch.Tensor],
+        over: Callable[[], bool],
     ) -> Selected:
         """The network for limits on some resources; measured, and chosen again if that is off.
 
-        Raises UserError where no assignment keeps the limits.
+        Args:
+            goals: the limits.
+            journal: of the adaptation.
+            refit: inputs for which the operators of the chosen network are fitted again.
+            over: whether the time for this is over. One round is always made.
+
+        Raises:
+            UserError: no assignment keeps the limits.
         """
         name = name_of(goals)
-
-        def find() -> dict[str, Any]:
-            first = self._best(goals, refit)
-            if not self._off(first, goals):
-                return dataclasses.asdict(first)
-            second = self._best(goals, refit)
-            return dataclasses.asdict(self._better(first, second, goals))
-
-        found = Selected(**journal.once("network", name, find))
-        self._learn(found)
+        known = journal.get("network", name)
+        if known is None:
+            found = self._found(goals, journal, refit, over)
+            journal.put("network", name, dataclasses.asdict(found))
+            return found
+        found = Selected(**known)
+        for choice, distance in found.assembled:
+            self.interactions.learn(choice, distance)
+        self.choices = self._corrected()
+        places = self._places(found.choice)
+        slots_ms = self.choices.assignment(places).costs[LATENCY]
+        self.model.learn(slots_ms, found.ratio * self._totals.latency)
         return found
 
     def candidates(self, selected: Mapping[str, str]) -> dict[str, Candidate]:
@@ -125,11 +162,7 @@ class Selector:
 
     def costs(self, choice: Mapping[str, str]) -> dict[str, float]:
         """MACs and parameters of the whole network with a choice, and its predicted latency."""
-        places = [
-            next(n for n, e in enumerate(of) if e.candidate.name == choice[slot])
-            for slot, of in self.entries.items()
-        ]
-        costs = self.choices.assignment(places).costs
+        costs = self.choices.assignment(self._places(choice)).costs
         return {
             LATENCY: self.model.predicted(costs[LATENCY]),
             MACS: costs[MACS] + self._rest[MACS],
@@ -157,66 +190,138 @@ class Selector:
         return None if found is None else found[1]
 
     def _limits(self, goals: Sequence[Goal]) -> dict[str, float]:
-        limits = {}
+        limits: dict[str, float] = {}
         for goal in goals:
-            limit = goal.limit(getattr(self._totals, goal.resource))
-            if goal.resource == LATENCY:
-                limits[LATENCY] = self.model.slots(limit)
+            limit = goal.limit(self._whole[goal.resource])
+            if goal.resource in TIMES:
+                limit = limit if goal.resource == SLOTS else self.model.slots(limit)
+                limits[LATENCY] = min(limits.get(LATENCY, limit), limit)
             else:
                 limits[goal.resource] = limit - self._rest[goal.resource]
         return limits
 
-    def _best(self, goals: Sequence[Goal], refit: Sequence[torch.Tensor]) -> Selected:
-        found: tuple[float, Assignment, nn.Module] | None = None
-        for one in self._several(goals):
+    def _found(
+        self,
+        goals: Sequence[Goal],
+        journal: Journal,
+        refit: Sequence[torch.Tensor],
+        over: Callable[[], bool],
+    ) -> Selected:
+        best: Selected | None = None
+        assembled_: dict[tuple[int, ...], float] = {}
+        rounds = 0
+        while rounds < _ROUNDS and not (best is not None and over()):
+            fresh = self._several(goals, list(assembled_))
+            if not fresh:  # all assignments within the limits were assembled
+                break
+            if best is not None and self._is_settled(best, fresh[0], goals):
+                break
+            rounds += 1
+            for one in fresh:
+                assembled_[one.choice] = self._distance(one, journal)
+            nearest = min(fresh, key=lambda one: assembled_[one.choice])
+            expected = self.interactions.predicted(nearest.choice)
+            for one in fresh:
+                self.interactions.learn(one.choice, assembled_[one.choice])
+            self.choices = self._corrected()
+            distance = assembled_[nearest.choice]
+            if best is not None and self._keeps(best, goals) and not _nearer(distance, best):
+                break
+            timed = self._timed(nearest, goals, distance, expected, journal)
+            best = timed if best is None else self._better(best, timed, goals)
+        assert best is not None
+        if refit:
+            net = assembled(
+                self._subject, self._kinds, self.candidates(best.choice), self._fits, refit=refit
+            )
+            far = self._subject.quality(net, _MORE * self._options.score_images).divergence
+            best = dataclasses.replace(best, distance=far)
+        seen = [(list(choice), far) for choice, far in assembled_.items()]
+        return dataclasses.replace(best, rounds=rounds, assembled=seen)
+
+    def _is_settled(self, best: Selected, next_one: Assignment, goals: Sequence[Goal]) -> bool:
+        """Whether the next assignment promises nothing better than what there is."""
+        expected = self.interactions.predicted(next_one.choice)
+        return self._keeps(best, goals) and not _nearer(expected, best)
+
+    def _distance(self, one: Assignment, journal: Journal) -> float:
+        """Of the outputs of the network from the original's."""
+
+        def measure() -> float:
             choice = self.candidates(self._names(one))
             net = assembled(self._subject, self._kinds, choice, self._fits)
-            distance = self._subject.quality(net, _MORE * self._options.score_images).divergence
-            if found is None or distance < found[0]:
-                found = distance, one, net
-        assert found is not None
-        distance, one, net = found
-        if refit:
+            return self._subject.quality(net, _MORE * self._options.score_images).divergence
+
+        found: float = journal.once("assembled", _key(one), measure)
+        return found
+
+    def _timed(
+        self,
+        one: Assignment,
+        goals: Sequence[Goal],
+        distance: float,
+        expected: float,
+        journal: Journal,
+    ) -> Selected:
+        def measure() -> float:
             choice = self.candidates(self._names(one))
-            net = assembled(self._subject, self._kinds, choice, self._fits, refit=refit)
-            distance = self._subject.quality(net, _MORE * self._options.score_images).divergence
-        ratio = self._clock.ratios({"network": net})["network"]
+            net = assembled(self._subject, self._kinds, choice, self._fits)
+            return self._clock.ratios({"network": net})["network"]
+
+        ratio: float = journal.once("timed", _key(one), measure)
         predicted = self.model.predicted(one.costs[LATENCY])
         self.model.learn(one.costs[LATENCY], ratio * self._totals.latency)
-        return Selected(name_of(goals), self._names(one), predicted, ratio, distance, one.score)
+        return Selected(name_of(goals), self._names(one), predicted, ratio, distance, expected)
 
-    def _several(self, goals: Sequence[Goal]) -> list[Assignment]:
+    def _corrected(self) -> Choices:
+        """The integer program with scores that take into account what was seen."""
+        return Choices(self.interactions.scores, self._costs, self.interactions.pairs)
+
+    def _places(self, choice: Mapping[str, str]) -> list[int]:
+        return [
+            next(n for n, e in enumerate(of) if e.candidate.name == choice[slot])
+            for slot, of in self.entries.items()
+        ]
+
+    def _several(
+        self, goals: Sequence[Goal], other_than: Sequence[tuple[int, ...]]
+    ) -> list[Assignment]:
         try:
-            return self.choices.several(self._limits(goals), _ASSEMBLED)
+            return self.choices.several(self._limits(goals), _ASSEMBLED, other_than=other_than)
         except UserError as error:
             raise UserError(
                 f"the goal {name_of(goals)} is out of reach\n{self._nearest(goals)}"
             ) from error
 
     def _nearest(self, goals: Sequence[Goal]) -> str:
-        lines = []
-        for goal in goals:
-            least = self.choices.cheapest(goal.resource).costs[goal.resource]
-            if goal.resource == LATENCY:
-                amount = self.model.predicted(least)
-            else:
-                amount = least + self._rest[goal.resource]
-            total = getattr(self._totals, goal.resource)
-            unit = " ms" if goal.resource == LATENCY else ""
-            lines.append(
-                f"  {goal.resource}: the least possible is {amount / total:.2f}x "
-                f"({amount:.4g}{unit} of {total:.4g}{unit})"
-            )
-        return "\n".join(
-            [*lines, "  what to do: a weaker goal, or more candidates (samples, keep)"]
+        """The least of each resource that is possible, alone and with the other goals."""
+        lines = [self._least(goal.resource, {}) for goal in goals]
+        limits = self._limits(goals)
+        for goal in goals if len(goals) > 1 else ():
+            cost = LATENCY if goal.resource in TIMES else goal.resource
+            others = {name: limit for name, limit in limits.items() if name != cost}
+            with contextlib.suppress(UserError):  # the other goals exclude each other
+                lines.append(f"{self._least(goal.resource, others)}, with the other goals")
+        advice = "  what to do: a weaker goal, or more candidates (samples, mutations, keep)"
+        return "\n".join([*lines, advice])
+
+    def _least(self, resource: str, limits: Mapping[str, float]) -> str:
+        cost = LATENCY if resource in TIMES else resource
+        least = self.choices.cheapest(cost, limits).costs[cost]
+        if resource == LATENCY:
+            amount = self.model.predicted(least)
+        else:
+            amount = least + self._rest.get(resource, 0.0)
+        total = self._whole[resource]
+        unit = " ms" if resource in TIMES else ""
+        return (
+            f"  {resource}: the least possible is {amount / total:.2f}x "
+            f"({amount:.4g}{unit} of {total:.4g}{unit})"
         )
 
-    def _off(self, found: Selected, goals: Sequence[Goal]) -> bool:
-        measured = found.ratio * self._totals.latency
-        return (
-            abs(found.predicted_ms - measured) > _OFF * self._totals.latency
-            or self._excess(found, goals) > 0.0
-        )
+    def _keeps(self, found: Selected, goals: Sequence[Goal]) -> bool:
+        """Whether a network keeps the goal, within the noise of a measurement."""
+        return self._excess(found, goals) <= _OFF / 2
 
     def _excess(self, found: Selected, goals: Sequence[Goal]) -> float:
         """By what share of the original's latency a network is above the goal."""
@@ -226,25 +331,25 @@ class Selector:
         return max(found.ratio - min(wanted) / self._totals.latency, 0.0)
 
     def _better(self, first: Selected, second: Selected, goals: Sequence[Goal]) -> Selected:
-        """The one that keeps the goal, within the noise of a measurement; else the nearer one."""
-        kept = [one for one in (first, second) if self._excess(one, goals) <= _OFF / 2]
+        """The nearest to the original of those that keep the goal, or else to the goal."""
+        kept = [one for one in (first, second) if self._keeps(one, goals)]
         if kept:
             return min(kept, key=lambda one: one.distance)
         return min(first, second, key=lambda one: self._excess(one, goals))
-
-    def _learn(self, found: Selected) -> None:
-        places = [
-            next(n for n, e in enumerate(of) if e.candidate.name == found.choice[slot])
-            for slot, of in self.entries.items()
-        ]
-        slots_ms = self.choices.assignment(places).costs[LATENCY]
-        self.model.learn(slots_ms, found.ratio * self._totals.latency)
 
     def _names(self, one: Assignment) -> dict[str, str]:
         return {
             slot: of[place].candidate.name
             for (slot, of), place in zip(self.entries.items(), one.choice, strict=True)
         }
+
+
+def _nearer(distance: float, best: Selected) -> bool:
+    return distance < (1.0 - _NEARER) * best.distance
+
+
+def _key(one: Assignment) -> str:
+    return " ".join(map(str, one.choice))
 
 
 def name_of(goals: Sequence[Goal]) -> str:

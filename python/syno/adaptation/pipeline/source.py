@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno.adaptation.activations import checked_originals
 from syno.adaptation.pipeline.subject import Subject
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, CustomEvaluation
@@ -82,22 +83,23 @@ def checked_source(
     net: nn.Module | str | StudyResults,
     data: object,
     *,
-    where: LayerFilter | Sequence[LayerFilter] | None,
-    example_input: torch.Tensor | None,
-    model_options: Mapping[str, int | str],
-    data_dir: str | None,
-    validation: object,
-    loss: object,
-    metric: object,
-    maximize: bool,
-    fidelity: Fidelity | str | Mapping[str, int] | None,
-    seed: int,
+    where: LayerFilter | Sequence[LayerFilter] | None = None,
+    example_input: torch.Tensor | None = None,
+    model_options: Mapping[str, int | str] | None = None,
+    data_dir: str | None = None,
+    validation: object = None,
+    loss: object = None,
+    metric: object = None,
+    maximize: bool = True,
+    fidelity: Fidelity | str | Mapping[str, int] | None = None,
+    seed: int = 0,
 ) -> Source:
     """Check the arguments of `syno.adapt`, and load the data.
 
     Raises UserError for what does not go together.
     """
     model, module, before = None, net, None
+    model_options = model_options or {}
     if not isinstance(net, (nn.Module, str)):
         module, before = _baseline(net)
         model, data = before["model"], before["data"] if data is None else data
@@ -116,6 +118,8 @@ def checked_source(
         if not isinstance(module, nn.Module):
             raise UserError("'where' is for a network; a model by name has its own slots")
         module = substitute(module, where, example_input)
+    if isinstance(module, nn.Module) and slots(module):
+        checked_originals(module)
     given = custom(
         data,
         validation=validation,

@@ -27,6 +27,8 @@ from syno.train.distillation import divergence, relative_error
 Batch = tuple[torch.Tensor, torch.Tensor]
 # Images for the statistics of batch normalization of a network with other operators.
 _REFRESH = 512
+# Tokens of a sample of text.
+_TOKENS = 16
 # A network whose loss is above this share of that of equal scores is not trained.
 _GUESS = 0.97
 
@@ -82,8 +84,11 @@ class Subject:
         return -1 if isinstance(self.data, TextData) else 1
 
     def inputs(self, count: int) -> list[torch.Tensor]:
-        """So many inputs of the training split, as the network sees them in a training."""
-        found, left = [], count
+        """So many inputs of the training split, as the network sees them in a training.
+
+        A sample of text is a number of tokens (`_TOKENS`), and an input as many samples as it has.
+        """
+        found, left = [], self._inputs_of(count)
         for inputs, _, _ in self.task.batches(0, 0):
             found.append(inputs[:left])
             left -= len(found[-1])
@@ -91,9 +96,14 @@ class Subject:
                 break
         return found
 
+    def _inputs_of(self, samples: int) -> int:
+        if self.fidelity.context is None:
+            return samples
+        return math.ceil(samples * _TOKENS / self.fidelity.context)
+
     def validation(self, count: int | None) -> Iterator[Batch]:
-        """The first samples of the validation split; None for all."""
-        left = math.inf if count is None else count
+        """The first samples of the validation split, as in `inputs`; None for all."""
+        left = math.inf if count is None else self._inputs_of(count)
         for inputs, targets in self.task.validation():
             if left <= 0:
                 return

@@ -114,6 +114,11 @@ def fine_tuned(
     Returns:
         The network of the first seed, the results of all seeds, and the objective before.
     """
+
+    def told(share: float) -> None:
+        journal.tick()
+        progress(round(1000 * share), 1000, "")
+
     results: list[Tuned] = []
     first: nn.Module | None = None
     for number in range(options.seeds):
@@ -135,7 +140,7 @@ def fine_tuned(
             fidelity or subject.fidelity,
             seed=seed + number,
             file=file,
-            progress=lambda share: progress(round(1000 * share), 1000, ""),
+            progress=told,
         )
         journal.put("tuned", key, dataclasses.asdict(result))
         results.append(result)

@@ -39,6 +39,11 @@ class _Arguments(Options):
         cast(tuple[str, ...], ()),
         metavar="GOAL",
     )
+    slots: tuple[str, ...] = option(
+        "Goal for the latency of the replaced layers alone, such as 0.5x; can be repeated.",
+        cast(tuple[str, ...], ()),
+        metavar="GOAL",
+    )
     macs: tuple[str, ...] = option(
         "Goal for the MACs, such as 0.5x or 40M; can be repeated.",
         cast(tuple[str, ...], ()),
@@ -55,6 +60,13 @@ class _Arguments(Options):
         minimum=0,
         unset="1",
     )
+    hours: float | None = option(
+        "Time for everything but --rivals and --final, in hours; it is divided over the steps.",
+        None,
+        minimum=0,
+        above=True,
+        unset="that of the study, or else no limit",
+    )
     rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
     final: bool = option("Also measure the test split, once, at the end.", False)
     store: str = options.store()
@@ -67,6 +79,7 @@ class _Arguments(Options):
     )
     seed: int = options.seed()
     report: Path | None = option("File for the report, an HTML page.", None)
+    picture: Path | None = option("File for a plot (PNG or PDF).", None)
     out: Path | None = option(
         "Folder for the networks as code that runs without Syno.", None, metavar="DIRECTORY"
     )
@@ -94,29 +107,33 @@ def command(given: _Arguments) -> int:
     """
     from syno.adaptation.pipeline.adapt import adapt
 
-    fidelity = _fidelity(given)
+    fidelity = fidelity_of(given.fidelity)
     with output.progress("adapting", None, remaining=False) as move:
         found = adapt(
-            _network(given),
+            network_of(given.model, given.weights, given.store, given.study),
             given.data,
             latency=given.latency or None,
+            slots=given.slots or None,
             macs=given.macs or None,
             params=given.params or None,
             max_drop=given.max_drop,
-            model_options=_model_options(given),
+            model_options=options.with_weights(given.model_options, given.weights),
             data_dir=given.data_dir,
             operators=given.ops,
             fidelity=fidelity,
+            hours=given.hours,
             rivals=given.rivals,
             final=given.final,
             options=given.options,
             store=given.store,
             name=given.name,
             seed=given.seed,
-            progress=_watch(move),
+            progress=watch(move),
         )
     if given.report is not None:
         found.report(given.report)
+    if given.picture is not None:
+        found.picture(given.picture)
     if given.out is not None:
         _export(found, given.out, given.format_)
     if given.as_json:
@@ -126,28 +143,33 @@ def command(given: _Arguments) -> int:
     return framework.OK if found.best is not None else framework.NEGATIVE
 
 
-def _watch(move: output.Move) -> Observer:
+def watch(move: output.Move) -> Observer:
     """An observer that moves a progress bar, and states the command that resumes the study."""
 
     def watch(phase: str, done: int, total: int, remark: str) -> None:
         if phase == "study":
             framework.resumable(framework.this_command(name=remark))
+        elif phase == "forecast":
+            output.say(remark)
         else:
             move(done, f"{phase}, {done} of {total} {remark}".strip())
 
     return watch
 
 
-def _network(given: _Arguments) -> str | StudyResults:
+def network_of(
+    model: str | None, weights: str | None, store: str, study: str | None
+) -> str | StudyResults:
+    """The network that the options name: a model, or the results of a study."""
     from syno.study.results import load_study
 
-    if given.model is not None:
-        if given.study is not None:
+    if model is not None:
+        if study is not None:
             raise UserError("--model and --study both name the network to adapt")
-        return given.model
-    if given.weights is not None:
+        return model
+    if weights is not None:
         raise UserError("--weights is given without --model")
-    return load_study(given.store, given.study or _latest(given.store))
+    return load_study(store, study or _latest(store))
 
 
 def _latest(url: str) -> str | None:
@@ -160,18 +182,14 @@ def _latest(url: str) -> str | None:
     return found[-1] if found else None
 
 
-def _model_options(given: _Arguments) -> Mapping[str, int | str]:
-    return options.with_weights(given.model_options, given.weights)
-
-
-def _fidelity(given: _Arguments) -> Fidelity | Mapping[str, int] | None:
+def fidelity_of(given: FidelityOptions) -> Fidelity | Mapping[str, int] | None:
     """The fidelity of the fine-tuning, or changes of the default one."""
     from syno.train import fidelity
 
-    changes = given.fidelity.changes
-    if given.fidelity.fidelity is None:
+    changes = given.changes
+    if given.fidelity is None:
         return changes or None
-    found = fidelity(given.fidelity.fidelity)
+    found = fidelity(given.fidelity)
     return found.changed(**changes) if changes else found
 
 

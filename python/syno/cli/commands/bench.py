@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @framework.group(
     "bench",
+    "bench_adaptation",
     "bench_kernels",
     "bench_network",
     "bench_search",

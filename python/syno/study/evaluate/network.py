@@ -19,7 +19,7 @@ from syno.network.layers import (
     LayerRow,
     is_small_map,
 )
-from syno.network.placeholder import checked_slots, slots
+from syno.network.placeholder import Placeholder, checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
 from syno.network.surgery import sample_shape
 from syno.operators.kernel import KernelPack
@@ -280,11 +280,10 @@ class Network:
         if not self.causal:
             return None
         for slot in slots(net).values():
-            if isinstance(slot.kernel, KernelPack) and _SEQUENCE in slot.input_names:
-                place = slot.input_names.index(_SEQUENCE)
-                found = operator.reads_future(slot.kernel.binding, place, place)
+            if isinstance(slot.kernel, KernelPack):
+                found = future_read(slot, operator, slot.kernel.binding)
                 if found is not None:
-                    return f"not causal along {_SEQUENCE}: {found}"
+                    return found
         return None
 
     def in_words(self) -> str:
@@ -327,6 +326,18 @@ class Network:
         rest = _macs(kept)
         params = operator.params() + sum(self._weights[row.name] for row in kept)
         return (None if rest is None else operator.macs() + rest), params
+
+
+def future_read(slot: Placeholder, operator: Operator, binding: Mapping[str, int]) -> str | None:
+    """Where an operator reads a later position in a slot of a causal network, in words.
+
+    None if it does not, and for slots without positions.
+    """
+    if _SEQUENCE not in slot.input_names:
+        return None
+    place = slot.input_names.index(_SEQUENCE)
+    found = operator.reads_future(binding, place, place)
+    return None if found is None else f"not causal along {_SEQUENCE}: {found}"
 
 
 def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,13 @@ from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, Goal
-from syno.adaptation.pipeline.journal import Journal
-from syno.adaptation.pipeline.kinds import Kind
-from syno.adaptation.pipeline.latency import Clock
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
-from syno.adaptation.pipeline.screening import Fits
-from syno.adaptation.pipeline.selection import Selector
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.run import Run, Scored
 from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.engines import engine as engines
 from syno.measure.timing import interleaved
-from syno.options import AdaptOptions
 from syno.quantize.network import quantize
 from syno.train import Fidelity
 
@@ -53,19 +47,10 @@ class Way:
 class Rivals:
     """Makes, trains and measures the rivals of an adaptation."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        kinds: Mapping[str, Kind],
-        selector: Selector,
-        fits: Fits,
-        options: AdaptOptions,
-        journal: Journal,
-        clock: Clock,
-        seed: int,
-    ) -> None:
-        self._subject, self._kinds, self._selector, self._fits = subject, kinds, selector, fits
-        self._options, self._journal, self._clock, self._seed = options, journal, clock, seed
+    def __init__(self, run: Run, scored: Scored) -> None:
+        self._run, self._subject, self._journal = run, run.subject, run.journal
+        self._options, self._clock, self._seed = run.options, run.clock, run.seed
+        self._kinds, self._selector, self._fits = scored.kinds, scored.selector, scored.fits
         self._failures: dict[str, str] = {}
         self._rows: Rows = []
 
@@ -73,7 +58,6 @@ class Rivals:
         self,
         networks: Sequence[AdaptedNetwork],
         goals: Sequence[Sequence[Goal]],
-        refit: Sequence[torch.Tensor],
         progress: Progress,
     ) -> tuple[Rows, dict[str, str]]:
         """All rivals of all goals for latency, and why some have no result."""
@@ -85,13 +69,13 @@ class Rivals:
         steps: list[tuple[str, Callable[[], None]]] = [
             ("the original in other engines", self._other_engines),
             ("the original in INT8", self._int8),
-            ("the original, trained on", self._tuned_original),
+            ("the original, trained on", lambda: self._tuned_original(networks[0].name)),
         ]
         for network, wanted in timed:
             steps.append(
                 (
                     f"one operator everywhere, {network.name}",
-                    lambda n=network, g=wanted: self._everywhere(n, g, refit),  # type: ignore[misc]
+                    lambda n=network, g=wanted: self._everywhere(n, g),  # type: ignore[misc]
                 )
             )
             for way in self._ways():
@@ -138,9 +122,7 @@ class Rivals:
             f"{way.name if not way.fresh else 'channel pruning'} {network.name}",
             lambda: list(self._share(way, network.row.ratio or 1.0)),
         )
-        fidelity = self._subject.fidelity
-        if way.fresh:
-            fidelity = self._longer(network)
+        fidelity = self._longer(network) if way.fresh else self._fidelity(network.name)
         self._train(
             name,
             way.about,
@@ -168,7 +150,7 @@ class Rivals:
 
     def _longer(self, network: AdaptedNetwork) -> Fidelity:
         """The fidelity for a training from random weights in the time of the whole adaptation."""
-        fidelity = self._subject.fidelity
+        fidelity = self._fidelity(network.name)
         before = sum(
             seconds
             for phase, seconds in self._journal.seconds.items()
@@ -185,9 +167,7 @@ class Rivals:
         assert fidelity.steps is not None
         return fidelity.changed(steps=max(round(found * fidelity.steps), 1), recipe=recipe)
 
-    def _everywhere(
-        self, network: AdaptedNetwork, goals: Sequence[Goal], refit: Sequence[torch.Tensor]
-    ) -> None:
+    def _everywhere(self, network: AdaptedNetwork, goals: Sequence[Goal]) -> None:
         chosen = self._selector.everywhere(goals)
         name = f"one operator {network.name}"
         if chosen is None:
@@ -196,7 +176,9 @@ class Rivals:
         operators = {each.name for each in choice.values() if each.is_operator}
 
         def build() -> nn.Module:
-            return assembled(self._subject, self._kinds, choice, self._fits, refit=refit)
+            return assembled(
+                self._subject, self._kinds, choice, self._fits, refit=self._run.refitting
+            )
 
         ratio = self._journal.once("ratio", name, lambda: self._clock.ratios({name: build()})[name])
         self._train(
@@ -205,17 +187,22 @@ class Rivals:
             build,
             lambda: empty(self._subject, self._kinds, choice),
             ratio,
-            self._subject.fidelity,
+            self._fidelity(network.name),
         )
 
-    def _tuned_original(self) -> None:
+    def _fidelity(self, name: str) -> Fidelity:
+        """How long an adapted network was fine-tuned."""
+        return self._run.lengths.fidelity(name, lambda: plain(self._subject.original), 1)
+
+    def _tuned_original(self, first: str) -> None:
+        """The original, trained as long as the network of the first goal."""
         self._train(
             "original, trained on",
             "the same recipe and distillation",
             lambda: plain(self._subject.original),
             lambda: plain(self._subject.original),
             1.0,
-            self._subject.fidelity,
+            self._fidelity(first),
         )
 
     def _train(

@@ -1,0 +1,108 @@
+"""An adaptation as a plot: the front, and what stands in which slot of each network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util import numbers
+from syno._util.errors import UserError
+from syno._util.figures import load_matplotlib
+from syno.adaptation.pipeline.pool import ORIGINAL
+from syno.adaptation.pipeline.results import Adaptation, NetworkRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The palette of Okabe and Ito, which is suitable for color blindness.
+_OURS, _OTHERS, _BEFORE = "#0072b2", "#999999", "#d55e00"
+_LONGEST = 22  # characters of an operator's name
+_DPI = 160
+
+
+def save_picture(found: Adaptation, path: Path) -> Path:
+    """Write the plot (PNG or PDF). UserError if the file cannot be written."""
+    load_matplotlib()
+    from matplotlib.figure import Figure
+
+    slots = found.networks[0].slots
+    width = 2.0 + 1.75 * len(found.networks)
+    height = max(4.4, 1.4 + 0.27 * len(slots))
+    figure = Figure(figsize=(6.4 + width, height), layout="constrained")
+    front, table = figure.subplots(1, 2, width_ratios=[6.4, width])
+    _front(front, found)
+    _slots(table, found)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=_DPI)
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot write the plot to {path}: {error}") from error
+    return path
+
+
+def _front(axes: Axes, found: Adaptation) -> None:
+    """The objective against the speed-up."""
+    scale = 100.0 if found.objective.is_share else 1.0
+    groups: Sequence[tuple[str, str, str, Sequence[NetworkRow]]] = (
+        ("other ways", "x", _OTHERS, found.rivals),
+        ("adapted", "o-", _OURS, [each.row for each in found.networks]),
+        ("original", "s", _BEFORE, [found.original]),
+    )
+    for name, style, color, rows in groups:
+        shown = sorted(
+            ((1.0 / row.ratio, scale * row.value, row.name) for row in rows if _is_drawn(row)),  # type: ignore[operator]
+        )
+        if not shown:
+            continue
+        x, y = [each[0] for each in shown], [each[1] for each in shown]
+        axes.plot(x, y, style, color=color, label=name, markersize=6)
+        for place, value, text in shown if name == "adapted" else ():
+            axes.annotate(
+                text, (place, value), xytext=(5, 5), textcoords="offset points", fontsize=8
+            )
+    axes.set_xlabel("speed-up over the original network")
+    axes.set_ylabel(found.objective.axis + (", %" if found.objective.is_share else ""))
+    axes.grid(alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.margins(x=0.12, y=0.12)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _is_drawn(row: NetworkRow) -> bool:
+    return row.value is not None and bool(row.ratio)
+
+
+def _slots(axes: Axes, found: Adaptation) -> None:
+    """The operator in each slot, darker the less of the layer's latency it needs."""
+    slots = found.networks[0].slots
+    shares = [
+        [row.after_ms / max(row.before_ms, 1e-9) for row in each.slots] for each in found.networks
+    ]
+    columns = list(zip(*shares, strict=True))
+    axes.imshow(columns, aspect="auto", cmap="Blues_r", vmin=-0.2, vmax=1.3)
+    for column, network in enumerate(found.networks):
+        for place, row in enumerate(network.slots):
+            share = shares[column][place]
+            text = row.operator if row.operator == ORIGINAL else f"{row.operator} {share:.2f}x"
+            if len(row.operator) > _LONGEST:
+                text = f"{row.operator[: _LONGEST - 1]}… {share:.2f}x"
+            axes.annotate(
+                text,
+                (column, place),
+                ha="center",
+                va="center",
+                fontsize=6.5,
+                color="white" if share < 0.45 else "black",
+            )
+    axes.set_xticks(
+        range(len(found.networks)),
+        [f"{each.name}\n{numbers.speedup(each.row.ratio or 1.0)}" for each in found.networks],
+        fontsize=8,
+    )
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(slots)), [row.slot for row in slots], fontsize=7)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("latency of the operator over that of the layer", fontsize=8)

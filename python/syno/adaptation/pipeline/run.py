@@ -1,0 +1,254 @@
+"""The first steps of an adaptation: candidates, fits and scores. The journal remembers each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from syno.adaptation.pipeline import scores as scoring
+from syno.adaptation.pipeline.budget import Budget
+from syno.adaptation.pipeline.journal import Journal, open_journal
+from syno.adaptation.pipeline.kinds import Kind, kinds_of
+from syno.adaptation.pipeline.latency import Clock
+from syno.adaptation.pipeline.length import Lengths
+from syno.adaptation.pipeline.pool import Candidate, candidates
+from syno.adaptation.pipeline.recorder import Recorder
+from syno.adaptation.pipeline.results import NetworkRow
+from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
+from syno.adaptation.pipeline.selection import Selector, Totals
+from syno.adaptation.pipeline.source import Source
+from syno.adaptation.pipeline.subject import Subject
+from syno.codegen.native import no_compiler
+from syno.network.surgery import layer_report
+from syno.operators.operator import Operator
+from syno.options import AdaptOptions
+from syno.store import Store
+
+
+class Observer(Protocol):
+    """Is told how far an adaptation is: the phase, and how much is done of it, and with what."""
+
+    def __call__(self, phase: str, done: int, total: int, remark: str) -> None:
+        """Take note."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What is known of a network before operators are chosen.
+
+    original: the network as it was. kinds: its slots. pool: all candidates that were tried.
+    entries: those that were kept, by the kind of slot; errors: of their fits, by slot and name.
+    one_slot: what they lose alone, as errors.
+    """
+
+    original: NetworkRow
+    kinds: Mapping[str, Kind]
+    pool: Sequence[Candidate]
+    entries: Mapping[str, Sequence[Entry]]
+    errors: Mapping[str, Mapping[str, float]]
+    one_slot: Mapping[str, Mapping[str, float]]
+    fits: Fits
+    selector: Selector
+
+
+class Run:
+    """An adaptation that runs, with what all of its steps use."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        source: Source,
+        options: AdaptOptions,
+        journal: Journal,
+        budget: Budget,
+        store: Store,
+        seed: int,
+        progress: Observer,
+        *,
+        grows: bool,
+    ) -> None:
+        self.subject, self.source, self.options = subject, source, options
+        self.journal, self.budget, self._store = journal, budget, store
+        self.seed, self.progress = seed, progress
+        self.recorded = Recorder(
+            subject.copy,
+            lambda: subject.inputs(options.fit_images),
+            options.activation_mib << 20,
+        )
+        self.lengths = Lengths(subject, options, journal, budget, seed, grows=grows)
+        self.clock = Clock(
+            subject.original, subject.example, options.engine, options.threads, options.rounds
+        )
+
+    def scored(self, operators: Sequence[str | Operator]) -> Scored:
+        """Gather candidates, fit and score them."""
+        subject, journal, budget = self.subject, self.journal, self.budget
+        self.forecast(budget.forecast())
+        with journal.phase("original"):
+            original = self._original()
+        kinds = kinds_of(subject.network.template, subject.example, causal=subject.network.causal)
+        with journal.phase("candidates"):
+            entries, pool = screened(
+                kinds,
+                self._pool(operators),
+                self.recorded,
+                self.options,
+                journal,
+                budget,
+                self.seed,
+                self.told("candidates"),
+            )
+        fits = Fits(self.recorded, kinds)
+        with journal.phase("fits"):
+            errors = fitted(kinds, entries, fits, journal, budget, self.told("fits"))
+        with journal.phase("scores"):
+            one_slot, selector = self._selector(kinds, entries, errors, fits, original)
+        return Scored(original, kinds, pool, entries, errors, one_slot, fits, selector)
+
+    def _original(self) -> NetworkRow:
+        def measure() -> dict[str, float]:
+            value = self.subject.check_trained()
+            return {"value": value, "latency_ms": self.clock.original_ms()}
+
+        self.progress("original", 0, 1, "")
+        found = self.journal.once("original", "", measure)
+        report = layer_report(self.subject.network.template)
+        self.progress("original", 1, 1, "")
+        return NetworkRow(
+            name="original",
+            about="the trained network",
+            value=found["value"],
+            ratio=1.0,
+            latency_ms=found["latency_ms"],
+            engine=self.options.engine,
+            macs=report.macs,
+            params=report.params,
+        )
+
+    def _pool(self, operators: Sequence[str | Operator]) -> list[Candidate]:
+        def gather() -> list[dict[str, object]]:
+            found = candidates(
+                self.subject.network,
+                zoo_too=self.options.zoo,
+                samples=self.options.samples,
+                seed=self.seed,
+                given=operators,
+                store=self._store,
+            )
+            return [each.to_json() for each in found]
+
+        rows: list[Any] = self.journal.once("pool", "", gather)
+        return [Candidate(**row) for row in rows]
+
+    @property
+    def refitting(self) -> list[torch.Tensor]:
+        """Inputs for which the operators of a chosen network are fitted again; may be empty."""
+        if not self.options.refit:
+            return []
+        found, left = [], self.recorded.samples
+        for batch in self.subject.inputs(self.options.fit_images):
+            if left > 0:
+                found.append(batch[:left])
+                left -= len(batch)
+        return found
+
+    def _selector(
+        self,
+        kinds: Mapping[str, Kind],
+        entries: Mapping[str, Sequence[Entry]],
+        errors: Mapping[str, Mapping[str, float]],
+        fits: Fits,
+        original: NetworkRow,
+    ) -> tuple[dict[str, dict[str, float]], Selector]:
+        subject, options, journal = self.subject, self.options, self.journal
+        scores = scoring.one_slot(
+            subject,
+            kinds,
+            entries,
+            errors,
+            fits,
+            options,
+            journal,
+            self.budget,
+            self.told("scores"),
+        )
+        dependence: dict[tuple[str, str], float] = {}
+        if options.pairs and options.score != "fit":
+            dependence = scoring.pairs(
+                subject,
+                kinds,
+                entries,
+                scores,
+                fits,
+                options,
+                journal,
+                self.budget,
+                self.told("pairs"),
+            )
+        assert original.latency_ms is not None
+        totals = Totals(original.latency_ms, float(original.macs or 0), float(original.params or 0))
+        return scores, Selector(
+            subject, kinds, entries, scores, dependence, totals, fits, options, self.clock
+        )
+
+    def forecast(self, text: str) -> None:
+        """Tell a sentence about the time, if there is one."""
+        if text:
+            self.progress("forecast", 0, 0, text)
+
+    def told(self, phase: str) -> Callable[[int, int, str], None]:
+        """The observer of one phase."""
+        return lambda done, total, remark: self.progress(phase, done, total, remark)
+
+
+@contextmanager
+def started(
+    source: Source,
+    operators: Sequence[str | Operator],
+    options: AdaptOptions,
+    store: Store | str,
+    name: str | None,
+    seed: int,
+    *,
+    hours: float | None = None,
+    grows: bool = False,
+    progress: Observer | None = None,
+) -> Iterator[Run]:
+    """Begin an adaptation, or continue it, and note its end."""
+    options = _possible(options)
+    opened = store if isinstance(store, Store) else Store.open(store)
+    try:
+        subject = source.subject()
+        settings = {
+            **source.settings(),
+            "operators": [o.text if isinstance(o, Operator) else o for o in operators],
+            "options": dataclasses.asdict(options),
+            "fingerprint": subject.fingerprint,
+        }
+        journal = open_journal(opened, name, source.name.replace("/", "-"), settings, seed)
+        journal.started()
+        observer = progress or _silent
+        observer("study", 0, 1, journal.study.name)
+        budget = Budget(hours, journal)
+        yield Run(subject, source, options, journal, budget, opened, seed, observer, grows=grows)
+        journal.stopped("complete")
+    finally:
+        if opened is not store:
+            opened.close()
+
+
+def _possible(options: AdaptOptions) -> AdaptOptions:
+    """Options for this machine: without a compiler, everything runs in eager PyTorch."""
+    compiled = no_compiler() is None
+    engine = options.engine if compiled or not options.engine.startswith("syno") else "eager"
+    kernels = options.kernels or ("compiled" if compiled else "eager")
+    return dataclasses.replace(options, engine=engine, kernels=kernels)
+
+
+def _silent(phase: str, done: int, total: int, remark: str) -> None:
+    """Nobody watches."""
