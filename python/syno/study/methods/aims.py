@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from syno.store.objectives import Constraint, Objectives, Target
+from syno.store.objectives import Constraint, Objectives, Target, ranked
 from syno.store.records import OK
 from syno.study.candidates import Candidates
 from syno.study.methods.history import Entry, History
@@ -78,6 +78,24 @@ class Aims:
             return None
         places = [candidates.place(entry.key) for entry in entries]
         return Aims(objectives, units, candidates, np.array(places), values)
+
+    def ranks(self) -> Array:
+        """Return the ranks of the operators with a result, as `syno.store.objectives.ranked`."""
+        scores: dict[int, tuple[float, ...] | None] = {}
+        beyond: dict[int, float] = {}
+        for number in range(len(self.places)):
+            found = {name: float(values[number]) for name, values in self.values.items()}
+            point = tuple(
+                found[t.measure] if t.maximize else -found[t.measure]
+                for t in self.objectives.targets
+            )
+            scores[number] = point if all(map(math.isfinite, point)) else None
+            beyond[number] = sum(
+                c.violation(None if math.isnan(found[c.measure]) else found[c.measure])
+                for c in self.objectives.constraints
+            )
+        ranks = ranked(scores, beyond)
+        return np.array([ranks[number] for number in range(len(self.places))])
 
     def gain(self, features: Array, places: NDArray[np.int64], pool: Array, fit: Fit) -> Array:
         """Return by how much operators are expected to increase the hypervolume.

@@ -272,26 +272,32 @@ class SurrogateSearch:
         return np.asarray(np.prod(1 - np.exp(-(near**2)), axis=1))
 
     def _ranking(self, history: History, answered: list[Entry]) -> _Ranking:
-        state = tuple((e.key, e.value, e.status) for e in answered)
+        """Rank the pool, again only if the results are others: it depends on nothing else."""
+        entries = [e for e in answered if self._candidates.place(e.key) is not None]
+        if self._is_several(history):
+            state: tuple[object, ...] = tuple((e.key, e.trials) for e in entries)
+        else:  # values may be ranks, which change while their order stays
+            targets = normal_scores([_value(e) for e in entries])
+            state = (*(e.key for e in entries), targets.tobytes())
         if self._ranked is None or self._ranked[0] != state:
-            self._ranked = (state, self._rank(history, answered))
+            self._ranked = (state, self._rank(history, entries))
         return self._ranked[1]
 
-    def _rank(self, history: History, answered: list[Entry]) -> _Ranking:
-        entries = [e for e in answered if self._candidates.place(e.key) is not None]
-        near = self._near(entries)
-        pool = self._pooled(near, len(answered))
-        is_near = np.isin(pool.places, list(near))
+    def _is_several(self, history: History) -> bool:
+        is_wanted = self._several == "hypervolume" and self._warm is None
+        return is_wanted and history.objectives is not None and not history.has_rungs
+
+    def _rank(self, history: History, entries: list[Entry]) -> _Ranking:
         features = self._candidates.features(self._places(entries))
-        if self._several == "hypervolume" and self._warm is None and not history.has_rungs:
-            aims = Aims.of(history, entries, self._candidates)
-            if aims is not None:
-                gain = aims.gain(features, pool.places, pool.features, self._fitted)
-                nothing = np.zeros(len(gain))
-                return _Ranking(pool, is_near, nothing, nothing, 0.0, gain)
-        targets = normal_scores([_value(e) for e in entries])
-        weights = np.ones(len(targets))
-        count = len(entries)
+        aims = Aims.of(history, entries, self._candidates) if self._is_several(history) else None
+        if aims is not None:
+            pool, near = self._pooled(entries, aims.ranks())
+            gain = aims.gain(features, pool.places, pool.features, self._fitted)
+            nothing = np.zeros(len(gain))
+            return _Ranking(pool, near, nothing, nothing, 0.0, gain)
+        count, targets = len(entries), normal_scores([_value(e) for e in entries])
+        pool, near = self._pooled(entries, targets)
+        weights = np.ones(count)
         if self._warm is not None:
             trust = self._transfer(features, targets).weight
             weights = np.concatenate([np.full(len(self._warm), max(trust, 1e-3)), weights])
@@ -299,14 +305,15 @@ class SurrogateSearch:
             targets = np.concatenate([normal_scores(self._warm.values), targets])
         model = self._fitted(features, targets, weights, results=count)
         found = model.predict(pool.features)
-        known = model.predict(features[-count:] if entries else features).mean
-        return _Ranking(pool, is_near, found.mean, found.deviation, float(known.max()))
+        known = model.predict(features[-count:] if count else features).mean
+        return _Ranking(pool, near, found.mean, found.deviation, float(known.max()))
 
     def _fitted(
         self, features: Array, targets: Array, weights: Array | None = None, *, results: int
     ) -> SurrogateModel:
         """Fit the model to the operators, of which the last `results` are of this study."""
-        name = self._model_name(features[-results:], targets[-results:])
+        own = len(targets) - results
+        name = self._model_name(features[own:], targets[own:])
         number = int.from_bytes(self._digest(results, "model")[:4], "big") >> 1
         return fit_model(name, features, targets, weights, seed=number)
 
@@ -349,28 +356,27 @@ class SurrogateSearch:
 
     # The pool.
 
-    def _pooled(self, near: set[int], count: int) -> _Pool:
-        """The operators that are ranked."""
+    def _pooled(self, entries: list[Entry], ratings: Array) -> tuple[_Pool, NDArray[np.bool_]]:
+        """The operators that are ranked, and which of them are neighbors of the best ones."""
+        best = sorted(range(len(entries)), key=lambda i: (-ratings[i], entries[i].ask))
+        near = {
+            place
+            for i in best[:_PARENTS]
+            for each in self._candidates.neighbors(entries[i].key, self._neighbors)
+            if (place := self._candidates.place(each.key)) is not None
+        }
         if len(self._candidates) <= self._most:
-            return self._everything
-        words = int.from_bytes(self._digest(count, "pool")[:8], "big")
-        order = np.random.default_rng(words).permutation(len(self._candidates))
-        places = sorted(near | {int(p) for p in order[: max(0, self._most - len(near))]})
-        return _Pool.of(self._candidates, np.array(places, dtype=np.int64))
+            pool = self._everything
+        else:
+            words = int.from_bytes(self._digest(len(entries), "pool")[:8], "big")
+            order = np.random.default_rng(words).permutation(len(self._candidates))
+            places = sorted(near | {int(p) for p in order[: max(0, self._most - len(near))]})
+            pool = _Pool.of(self._candidates, np.array(places, dtype=np.int64))
+        return pool, np.isin(pool.places, list(near))
 
     @cached_property
     def _everything(self) -> _Pool:
         return _Pool.of(self._candidates, np.arange(len(self._candidates)))
-
-    def _near(self, entries: list[Entry]) -> set[int]:
-        """The places of the neighbors of the best operators."""
-        ranked = sorted(entries, key=lambda e: (-_value(e), e.ask))
-        return {
-            place
-            for entry in ranked[:_PARENTS]
-            for each in self._candidates.neighbors(entry.key, self._neighbors)
-            if (place := self._candidates.place(each.key)) is not None
-        }
 
     def _places(self, entries: list[Entry] | tuple[Entry, ...]) -> list[int]:
         found = [self._candidates.place(entry.key) for entry in entries]
