@@ -29,6 +29,8 @@ COSTS: Mapping[str, str] = {
 MOST_TARGETS = 4
 # Progress is an increase of the hypervolume, or of the best value, by more than this share.
 LEAST_PROGRESS = 1e-3
+# Fewer results say nothing about further ones.
+_LEAST_KNOWN = 8
 _CONSTRAINT = re.compile(r"^\s*([A-Za-z_]\w*)\s*(<=|>=)\s*(\S+)\s*$")
 
 
@@ -325,6 +327,29 @@ def stale(progress: Sequence[float | None]) -> int:
         if reached is None or value - reached > LEAST_PROGRESS * abs(reached):
             reached, count = value, 0
     return count
+
+
+def expected_improvement(progress: Sequence[float | None], more: int) -> float | None:
+    """Extrapolate by how much so many further results will improve the best or the hypervolume.
+
+    The best of n results grows about as the logarithm of n, because the n-th one is a record with
+    probability 1/n. The slope is fitted to the last three quarters of the results.
+
+    Args:
+        progress: as `Objectives.progress` returns it.
+        more: the number of further results.
+
+    Returns:
+        The improvement, at least 0; None before eight of these results have a value.
+    """
+    count = len(progress)
+    known = [(math.log(n), v) for n, v in enumerate(progress, 1) if 4 * n > count and v is not None]
+    if len(known) < _LEAST_KNOWN:
+        return None
+    middle = math.fsum(x for x, _ in known) / len(known)
+    spread = math.fsum((x - middle) ** 2 for x, _ in known)
+    slope = math.fsum((x - middle) * value for x, value in known) / spread
+    return max(0.0, slope) * math.log1p(more / count)
 
 
 def objectives_of(settings: Mapping[str, object]) -> Objectives:

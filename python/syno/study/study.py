@@ -103,6 +103,8 @@ class Study:
         # Whether the end of this process during an evaluation counts as an attempt: where
         # evaluations have processes of their own, it says nothing about the operator.
         self.counts_attempts = True
+        # Whether a stopper looks at the progress, which takes time to count.
+        self.counts_progress = settings.patience is not None
         self._leased: dict[int, bool] = {}  # proposals that are open here, whether they count
         self._space = space
         self._candidates = candidates
@@ -339,7 +341,7 @@ class Study:
         )
 
     def _since_progress(self) -> int:
-        if self.settings.patience is None:  # it reads the whole study
+        if not self.counts_progress:  # it reads the whole study
             return 0
         return since_progress(self.store.summary(self.record))
 
