@@ -101,19 +101,21 @@ void bind_search(nb::module_& m) {
       .def(
           "__init__",
           [](LocalSearch* self, const SearchSpace& space, std::uint64_t seed, std::int64_t samples,
-             std::int64_t neighbors, double restarts) {
-            new (self) LocalSearch(space.neighbors, seed, {samples, neighbors, restarts});
+             std::int64_t neighbors, double restarts, std::int64_t reach) {
+            new (self) LocalSearch(space.neighbors, seed, {samples, neighbors, restarts, reach});
           },
-          "space"_a, "seed"_a, nb::kw_only(), "samples"_a, "neighbors"_a, "restarts"_a);
+          "space"_a, "seed"_a, nb::kw_only(), "samples"_a, "neighbors"_a, "restarts"_a, "reach"_a);
   nb::class_<Evolution, SearchMethod>(
       m, "Evolution", "Regularized evolution: neighbors of the winner of a tournament.")
       .def(
           "__init__",
           [](Evolution* self, const SearchSpace& space, std::uint64_t seed, std::int64_t population,
-             std::int64_t tournament, std::int64_t neighbors) {
-            new (self) Evolution(space.neighbors, seed, {population, tournament, neighbors});
+             std::int64_t tournament, std::int64_t neighbors, std::int64_t reach) {
+            new (self)
+                Evolution(space.neighbors, seed, {population, tournament, neighbors, reach});
           },
-          "space"_a, "seed"_a, nb::kw_only(), "population"_a, "tournament"_a, "neighbors"_a);
+          "space"_a, "seed"_a, nb::kw_only(), "population"_a, "tournament"_a, "neighbors"_a,
+          "reach"_a);
   nb::class_<TreeSearch, SearchMethod>(m, "TreeSearch",
                                        "Tree search with upper confidence bounds, as in the paper.")
       .def(
