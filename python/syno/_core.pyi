@@ -953,12 +953,12 @@ class SearchMethod:
 class LocalSearch(SearchMethod):
     """Evaluates the neighbors of the best operators."""
 
-    def __init__(self, space: SearchSpace, seed: int, *, samples: int, neighbors: int, restarts: float) -> None: ...
+    def __init__(self, space: SearchSpace, seed: int, *, samples: int, neighbors: int, restarts: float, reach: int) -> None: ...
 
 class Evolution(SearchMethod):
     """Regularized evolution: neighbors of the winner of a tournament."""
 
-    def __init__(self, space: SearchSpace, seed: int, *, population: int, tournament: int, neighbors: int) -> None: ...
+    def __init__(self, space: SearchSpace, seed: int, *, population: int, tournament: int, neighbors: int, reach: int) -> None: ...
 
 class TreeSearch(SearchMethod):
     """Tree search with upper confidence bounds, as in the paper."""

@@ -110,12 +110,10 @@ void bind_search(nb::module_& m) {
       .def(
           "__init__",
           [](Evolution* self, const SearchSpace& space, std::uint64_t seed, std::int64_t population,
-             std::int64_t tournament, std::int64_t neighbors, std::int64_t reach) {
-            new (self)
-                Evolution(space.neighbors, seed, {population, tournament, neighbors, reach});
+             std::int64_t tournament, std::int64_t neighbors) {
+            new (self) Evolution(space.neighbors, seed, {population, tournament, neighbors});
           },
-          "space"_a, "seed"_a, nb::kw_only(), "population"_a, "tournament"_a, "neighbors"_a,
-          "reach"_a);
+          "space"_a, "seed"_a, nb::kw_only(), "population"_a, "tournament"_a, "neighbors"_a);
   nb::class_<TreeSearch, SearchMethod>(m, "TreeSearch",
                                        "Tree search with upper confidence bounds, as in the paper.")
       .def(

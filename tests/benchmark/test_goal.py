@@ -7,7 +7,6 @@ import pytest
 
 import syno
 from syno.benchmark import Goal, Latency, MethodSpec, compare_methods, replay_all, score
-from syno.benchmark.table import BASELINE, Result
 from syno.benchmark.tables import comparisons_table, scores_table
 from syno.store.hypervolume import hypervolume
 
@@ -17,11 +16,7 @@ ORACLE = MethodSpec("oracle")
 
 
 def table(**options):
-    """With a result of the original network: an accuracy of 0.5 at the largest cost."""
-    found = made.table(**options)
-    macs = max(row.macs for row in found.rows) + 1
-    original = Result(BASELINE, 0, 0.5, (0.5,), (0.5,), 1.0)
-    return replace(found, baseline_macs=macs, results=[original, *found.results])
+    return made.with_original(made.table(**options))
 
 
 def repeated(table):

@@ -48,7 +48,8 @@ def front_figure(report: Report) -> Figure:
 
 
 def save_progress(report: Report, path: Path) -> None:
-    """Write the best accuracy or loss so far to `path` (PNG), and the hypervolume if there is one."""
+    """Write the best accuracy or loss so far to `path` (PNG), with several objectives beside the
+    hypervolume."""
     load_matplotlib()
     from matplotlib.figure import Figure
 

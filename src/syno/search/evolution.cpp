@@ -36,10 +36,8 @@ std::uint32_t Evolution::select(std::uint64_t number) const {
   for (const std::uint32_t parent : population) {
     std::vector<std::uint32_t> children;
     for (const Neighbor& each :
-         neighbors_->nearest(parent, static_cast<std::size_t>(options_.neighbors))) {
-      if (each.distance > options_.reach) break;
+         neighbors_->nearest(parent, static_cast<std::size_t>(options_.neighbors)))
       children.push_back(each.op);
-    }
     if (const auto child = sample(number, kMutation, children)) return *child;
   }
   return *sample(number, kSample);

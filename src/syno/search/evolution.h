@@ -17,8 +17,6 @@ struct EvolutionOptions {
   std::int64_t tournament = 10;
   /// The number of nearest operators to which a mutation leads.
   std::int64_t neighbors = 20;
-  /// The greatest distance of a mutation.
-  std::int64_t reach = kMoveReach;
 };
 
 class Evolution final : public SearchMethod {

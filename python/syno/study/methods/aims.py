@@ -144,7 +144,9 @@ class Aims:
         sign = 1.0 if self._is_maximized(name) else -1.0
         good = sign * values[np.isfinite(values)]
         low, middle, high = np.quantile(good, (0.25, 0.5, 0.75))
-        least = max(float(good.min()), float(middle - _FAR * (high - low)))
+        least = float(good.min())
+        if high > low:
+            least = max(least, float(middle - _FAR * (high - low)))
         return np.asarray(sign * np.maximum(np.nan_to_num(sign * values, nan=least), least))
 
     def _is_maximized(self, name: str) -> bool:

@@ -22,7 +22,6 @@ class Evolution(LearningMethod):
             proposals are sampled at the start.
         tournament: the number of operators of the population of which the best is the parent.
         neighbors: the number of nearest operators of which one is the child.
-        reach: the greatest distance of a child; what is farther away is hardly alike.
     """
 
     def __init__(
@@ -33,13 +32,11 @@ class Evolution(LearningMethod):
         population: int = 30,
         tournament: int = 10,
         neighbors: int = 20,
-        reach: int = 12,
     ) -> None:
         super().__init__(candidates, seed)
         self._population = checks.whole("'population'", population, least=2)
         self._tournament = checks.whole("'tournament'", tournament, least=1)
         self._neighbors = checks.whole("'neighbors'", neighbors, least=1)
-        self._reach = checks.whole("'reach'", reach, least=0)
         if tournament > population:
             raise UserError(
                 f"the tournament has {tournament} operators, but the population has {population}\n"
@@ -54,5 +51,4 @@ class Evolution(LearningMethod):
             population=self._population,
             tournament=self._tournament,
             neighbors=self._neighbors,
-            reach=self._reach,
         )

@@ -13,7 +13,7 @@ class LocalSearch(LearningMethod):
 
     The first proposals are samples. Then the nearest new neighbor of the best operator is proposed,
     so that a better one becomes the best at once. If all neighbors of the best were proposed, the
-    search continues at the next best result. See White et al., "Exploring the Loss Landscape in Neural
+    search continues at the next best. See White et al., "Exploring the Loss Landscape in Neural
     Architecture Search" (2021).
 
     Args:
