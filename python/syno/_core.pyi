@@ -958,7 +958,7 @@ class LocalSearch(SearchMethod):
 class Evolution(SearchMethod):
     """Regularized evolution: neighbors of the winner of a tournament."""
 
-    def __init__(self, space: SearchSpace, seed: int, *, population: int, tournament: int, neighbors: int, reach: int) -> None: ...
+    def __init__(self, space: SearchSpace, seed: int, *, population: int, tournament: int, neighbors: int) -> None: ...
 
 class TreeSearch(SearchMethod):
     """Tree search with upper confidence bounds, as in the paper."""
