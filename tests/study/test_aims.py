@@ -11,10 +11,9 @@ from syno.features import FEATURES
 from syno.store.objective import ACCURACY
 from syno.store.objectives import parse_objectives
 from syno.study import Entry, History
-from syno.study.methods import UniformSampling
-from syno.study.methods.aims import Aims
+from syno.study.aims import Aims
+from syno.study.methods import UniformSampling, make_method
 from syno.study.methods.history import Trial
-from syno.study.methods.surrogate import SurrogateSearch
 from syno.surrogate import fit_model
 
 from .test_methods import small_candidates
@@ -27,6 +26,10 @@ def trial(candidate, accuracy, ratio, status="ok"):
     return Trial(
         0, status, "", value, value, None, (), ratio, ratio, candidate.macs, candidate.params, 0, 1
     )
+
+
+def surrogate(candidates, seed, **options):
+    return make_method("surrogate", candidates, seed, options)
 
 
 def history(candidates, count, targets, bounds=(), results=lambda c: (0.5, 0.5)):
@@ -142,7 +145,7 @@ def test_a_front_is_found_in_fewer_trials_than_by_sampling(targets):
         return objectives.volume([e.last for e in entries], baseline)
 
     best = objectives.volume([result(c) for c in candidates], baseline)
-    found = statistics.fmean(reached(SurrogateSearch(candidates, seed)) for seed in range(5))
+    found = statistics.fmean(reached(surrogate(candidates, seed)) for seed in range(5))
     sampled = statistics.fmean(reached(UniformSampling(candidates, seed)) for seed in range(15))
     assert best - found < 0.85 * (best - sampled)
 
@@ -150,11 +153,11 @@ def test_a_front_is_found_in_fewer_trials_than_by_sampling(targets):
 def test_a_ladder_and_an_unknown_way_of_several():
     candidates = small_candidates()
     seen = history(candidates, 12, ["accuracy", "macs"])
-    method = SurrogateSearch(candidates, 0, uniform=0.0)
+    method = surrogate(candidates, 0, uniform=0.0)
     assert method._is_several(seen)
     assert not method._is_several(dataclasses.replace(seen, has_rungs=True))
     with pytest.raises(Exception, match="there is no several 'both'"):
-        SurrogateSearch(candidates, 0, several="both")
+        surrogate(candidates, 0, several="both")
 
 
 def test_proposals_follow_from_the_history_alone():
@@ -162,13 +165,13 @@ def test_proposals_follow_from_the_history_alone():
     words = np.random.default_rng(0)
     results = {c.key: tuple(words.uniform(0.2, 0.9, 2)) for c in candidates}
     objectives = parse_objectives(["accuracy", "latency_ratio"], (), ACCURACY)
-    one = SurrogateSearch(candidates, 5)
+    one = surrogate(candidates, 5)
     entries = []
     for ask in range(1, 40):
         seen = History(ask, tuple(entries), ACCURACY, (BASELINE,), objectives)
         found = one.propose(seen)
         if ask % 7 == 0:  # an object that has seen nothing before
-            assert SurrogateSearch(candidates, 5).propose(seen).key == found.key
+            assert surrogate(candidates, 5).propose(seen).key == found.key
         candidate = candidates[candidates.place(found.key)]
         entries.append(
             Entry(ask, found.key, "ok", 0.5, "", (trial(candidate, *results[found.key]),), ask)

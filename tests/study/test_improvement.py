@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from syno.store.hypervolume import gain
-from syno.study.methods.improvement import boxes, expected_excess, expected_gain
+from syno.study.improvement import boxes, expected_excess, expected_gain
 
 
 def test_the_expected_excess_is_the_mean_of_samples():

@@ -24,10 +24,10 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.operators.operator import Operator
 from syno.store.records import OK
+from syno.study.aims import Aims
 from syno.study.candidates import Candidates
-from syno.study.methods.aims import Aims
+from syno.study.improvement import expected_excess
 from syno.study.methods.history import Entry, History
-from syno.study.methods.improvement import expected_excess
 from syno.study.methods.method import choose
 from syno.surrogate import (
     MODELS,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from syno.store.objectives import Constraint, Objectives, Target, ranked
 from syno.store.records import OK
 from syno.study.candidates import Candidates
+from syno.study.improvement import expected_gain
 from syno.study.methods.history import Entry, History
-from syno.study.methods.improvement import expected_gain
 from syno.surrogate import Prediction, SurrogateModel
 
 Array = NDArray[np.float64]
