@@ -103,6 +103,18 @@ def test_a_latency_must_have_been_measured_and_a_memory_is_unknown():
     assert goal.regret(run.steps)[-1] == pytest.approx(0, abs=1e-12)
 
 
+def test_operators_that_break_a_bound_on_macs_are_not_offered():
+    whole = table()
+    bound = sorted(row.macs for row in whole.rows)[len(whole.rows) // 3]
+    goal = Goal.of(whole, ["accuracy"], [f"macs<={bound}"])
+    assert {row.key for row in whole.rows if row.macs <= bound} == set(goal.table.keys)
+    run = replay_all(goal, [MethodSpec("uniform")], seeds=1, trials=500)["uniform"][0]
+    assert len(run.steps) == len(goal.table.keys)
+    assert goal.regret(run.steps)[-1] == pytest.approx(0)
+    with pytest.raises(syno.UserError, match=r"none of .* satisfies the constraints macs<=1"):
+        Goal.of(whole, ["accuracy"], ["macs<=1"])
+
+
 def test_no_operator_better_than_the_original_in_a_cost_is_an_error():
     cheap = replace(table(), baseline_macs=1)
     goal = Goal.of(cheap, ["accuracy", "macs"])

@@ -41,10 +41,11 @@ class Goal:
     def of(table: Table, targets: Sequence[str] = (), constraints: Sequence[str] = ()) -> Goal:
         """Read targets and constraints as those of a search.
 
-        Operators without a measure that they name are left out of the table.
+        Operators without a measure that they name are left out of the table, and those whose MACs
+        or parameters violate a constraint, which a search does not propose.
 
         Raises:
-            UserError: for unknown measures, and if the table has none of a measure.
+            UserError: for unknown measures, and if the table has no operator left.
         """
         objectives = parse_objectives(targets, constraints, table.objective)
         named = {t.measure for t in objectives.targets} | {
@@ -63,6 +64,15 @@ class Goal:
                 "a table holds no memory\n"
                 f"  expected: {table.objective.name}, macs, params, latency_ms or latency_ratio"
             )
+        if objectives.limit_costs:
+            rows = {number: table.rows[number] for number in table.numbers.values()}
+            allowed = objectives.known_before_training
+            table = table.restricted(n for n, row in rows.items() if allowed(row.macs, row.params))
+            if rows and not table.keys:
+                raise UserError(
+                    f"none of {len(rows):,} operators of table '{table.name}' satisfies the "
+                    f"constraints {', '.join(map(str, objectives.constraints))}"
+                )
         return Goal(table, objectives)
 
     @property
