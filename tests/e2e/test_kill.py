@@ -67,11 +67,11 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
 @pytest.mark.parametrize(
     ("method", "objectives"),
     [
-        ("local", ()),
-        ("evolution", ()),
+        pytest.param("local", (), marks=pytest.mark.slow),
+        pytest.param("evolution", (), marks=pytest.mark.slow),
         ("tree", ()),
         ("graph", ()),
-        ("surrogate", ()),
+        pytest.param("surrogate", (), marks=pytest.mark.slow),
         ("surrogate", ("accuracy", "latency_ratio")),
     ],
 )

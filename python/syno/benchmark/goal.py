@@ -81,6 +81,11 @@ class Goal:
         return self.objectives.are_default
 
     @property
+    def has_ranks(self) -> bool:
+        """Whether ratings are ranks, which change with every result."""
+        return not (self.is_single and self.objectives.objective.is_share)
+
+    @property
     def shares(self) -> tuple[float, ...]:
         """What `reach` is reported for."""
         return SHARES if self.is_single else VOLUMES
@@ -91,7 +96,7 @@ class Goal:
 
     def ratings(self, trials: Mapping[int, Trial]) -> dict[int, float]:
         """Rate results as a study does, by number."""
-        if self.is_single and self.objectives.objective.is_share:
+        if not self.has_ranks:
             return {number: trial.accuracy or 0.0 for number, trial in trials.items()}
         good = {n: trial for n, trial in trials.items() if trial.status == OK}
         scores = {n: self.objectives.scores(good[n]) if n in good else None for n in trials}

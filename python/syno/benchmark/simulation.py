@@ -201,7 +201,10 @@ class _Run:
         entries[ask - _FIRST] = dataclasses.replace(
             old, status=trial.status, trials=(trial,), told=len(entries)
         )
-        known = {e.ask: e.trials[0] for e in entries if e.trials}
+        if self._goal.has_ranks:
+            known = {e.ask: e.trials[0] for e in entries if e.trials}
+        else:  # a rating stays as it is
+            known = {ask: trial}
         for number, rating in self._goal.ratings(known).items():
             entry = entries[number - _FIRST]
             if entry.value != rating:
