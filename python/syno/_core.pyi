@@ -953,7 +953,7 @@ class SearchMethod:
 class LocalSearch(SearchMethod):
     """Evaluates the neighbors of the best operators."""
 
-    def __init__(self, space: SearchSpace, seed: int, *, samples: int, neighbors: int, restarts: float) -> None: ...
+    def __init__(self, space: SearchSpace, seed: int, *, samples: int, neighbors: int, restarts: float, reach: int) -> None: ...
 
 class Evolution(SearchMethod):
     """Regularized evolution: neighbors of the winner of a tournament."""

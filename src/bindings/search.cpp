@@ -101,10 +101,10 @@ void bind_search(nb::module_& m) {
       .def(
           "__init__",
           [](LocalSearch* self, const SearchSpace& space, std::uint64_t seed, std::int64_t samples,
-             std::int64_t neighbors, double restarts) {
-            new (self) LocalSearch(space.neighbors, seed, {samples, neighbors, restarts});
+             std::int64_t neighbors, double restarts, std::int64_t reach) {
+            new (self) LocalSearch(space.neighbors, seed, {samples, neighbors, restarts, reach});
           },
-          "space"_a, "seed"_a, nb::kw_only(), "samples"_a, "neighbors"_a, "restarts"_a);
+          "space"_a, "seed"_a, nb::kw_only(), "samples"_a, "neighbors"_a, "restarts"_a, "reach"_a);
   nb::class_<Evolution, SearchMethod>(
       m, "Evolution", "Regularized evolution: neighbors of the winner of a tournament.")
       .def(

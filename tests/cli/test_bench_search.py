@@ -32,7 +32,14 @@ def test_methods_are_compared_in_words_and_as_json(table: Path, tmp_path: Path) 
     options = ("search", "--table", str(table), *METHODS, "--seeds", "4", "--trials", "60")
     words = run(*options, "--picture", str(picture))
     assert words.exit_code == 0, words.output
-    for part in ("uniform", "wide", "trials to the best 1.0%", "regret after 50", "Wilcoxon p"):
+    for part in (
+        "uniform",
+        "wide",
+        "trials to the best 1.0%",
+        "regret after 50",
+        "/ uniform",
+        "(p ",
+    ):
         assert part in words.stdout
     assert picture.read_bytes()[:4] == b"\x89PNG"
     found = json.loads(run(*options, "--json").stdout)
@@ -40,9 +47,28 @@ def test_methods_are_compared_in_words_and_as_json(table: Path, tmp_path: Path) 
     assert found["methods"][1]["options"] == {"window": 0.2}
     assert [len(each["reach"][0]["trials"]) for each in found["methods"]] == [4, 4]
     assert len(found["methods"][0]["anytime"]) == 60
-    assert [each["share"] for each in found["comparisons"]] == [0.01, 0.002]
+    assert [(each["figure"], each["at"]) for each in found["comparisons"]] == [
+        ("reach", 0.01),
+        ("reach", 0.002),
+        ("regret", 50),
+    ]
     assert found["table"]["trained"] == found["table"]["operators"]
     assert found["environment"]["libraries"]["syno"]
+
+
+def test_several_objectives_and_orbits_are_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "made.jsonl.gz"
+    made.with_original(made.table()).with_orbits(["exchange 2 3"]).write(path)
+    options = ("search", "--table", str(path), "--seeds", "2", "--trials", "12")
+    words = run(*options, "--objective", "accuracy", "--objective", "macs", "--orbits")
+    assert words.exit_code == 0, words.output
+    assert "trials to 90% of the hypervolume" in words.stdout
+    found = json.loads(run(*options, "--orbits", "--json").stdout)
+    table = load(path)
+    assert found["table"]["trained"] == len(table.orbits) < len(table.rows)
+    unknown = run(*options, "--objective", "latency_ratio")
+    assert unknown.exit_code == 2
+    assert "has no latencies" in unknown.stderr
 
 
 def test_runs_are_the_same_with_more_processes(table: Path) -> None:

@@ -1,6 +1,7 @@
 """A search with fake answers in a process of its own, to be killed.
 
-The argument is a JSON object: store, trace, evaluations, seconds, ladder, method, isolated.
+The argument is a JSON object: store, trace, evaluations, seconds, ladder, method,
+objectives, isolated.
 Begins the study, or goes on with it when the store has it; prints why it stopped.
 """
 
@@ -49,7 +50,11 @@ def main() -> None:
         else:
             content = fake_ladder().to_json() if given["ladder"] else None
             settings = StudySettings(
-                evaluations=given["evaluations"], seed=11, method=given["method"], ladder=content
+                evaluations=given["evaluations"],
+                seed=11,
+                method=given["method"],
+                ladder=content,
+                objectives=given["objectives"],
             )
             study = Study.create(store, "study", settings, space)
         arguments = (given["seconds"], Path(given["trace"]))

@@ -23,6 +23,7 @@ class Search:
     evaluations: int
     ladder: bool = False
     method: str = "diverse"
+    objectives: tuple[str, ...] = ()
     url: str = ""  # of a store elsewhere
     seconds: float = SECONDS
 
@@ -40,6 +41,7 @@ class Search:
             "seconds": self.seconds,
             "ladder": self.ladder,
             "method": self.method,
+            "objectives": self.objectives,
             "isolated": isolated,
         }
         given = [sys.executable, str(SCRIPT), json.dumps(arguments)]

@@ -64,12 +64,25 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
     assert [e.kind for e in final.events].count("resumed") == KILLS
 
 
-@pytest.mark.parametrize(("method", "kills"), [("tree", 10), ("graph", 10), ("local", 2)])
-def test_a_method_that_learns_proposes_the_same_after_kills_at_random_moments(
-    tmp_path, method, kills
+@pytest.mark.parametrize(
+    ("method", "objectives"),
+    [
+        pytest.param("local", (), marks=pytest.mark.slow),
+        pytest.param("evolution", (), marks=pytest.mark.slow),
+        ("tree", ()),
+        ("graph", ()),
+        pytest.param("surrogate", (), marks=pytest.mark.slow),
+        ("surrogate", ("accuracy", "latency_ratio")),
+    ],
+)
+def test_a_method_that_learns_proposes_the_same_after_ten_kills_at_random_moments(
+    tmp_path, method, objectives
 ):
-    evaluations = 15 + 3 * kills
-    whole, cut = (Search(tmp_path / n, evaluations, method=method) for n in ("whole", "cut"))
+    kills = 10
+    whole, cut = (
+        Search(tmp_path / name, 15 + 3 * kills, method=method, objectives=objectives)
+        for name in ("whole", "cut")
+    )
     whole.finish()
     moments = random.Random(SEED)
     for _ in range(kills):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import statistics
 import time
 from typing import Any
 
@@ -14,7 +15,15 @@ from syno._util.errors import UserError
 from syno.store import Evaluation
 from syno.store.hypervolume import gain, hypervolume
 from syno.store.objective import ACCURACY, LOSS
-from syno.store.objectives import Objectives, dominates, fronts, parse_objectives, ranks, stale
+from syno.store.objectives import (
+    Objectives,
+    dominates,
+    expected_improvement,
+    fronts,
+    parse_objectives,
+    ranks,
+    stale,
+)
 from syno.store.records import Environment
 
 
@@ -190,6 +199,30 @@ def test_progress_never_falls_and_counts_in_units_of_the_baseline():
     assert alone.progress(results, baseline) == [0.4, 0.4, 0.4, 0.4, 0.4]
     strict = parse_objectives(["accuracy"], ["latency_ratio<=0.1"], ACCURACY)
     assert strict.progress(results, baseline) == [None] * 5
+
+
+def test_the_expected_improvement_follows_records_of_a_logarithm():
+    curve = [0.5 + 0.1 * math.log(n) for n in range(1, 41)]
+    assert expected_improvement(curve, 40) == pytest.approx(0.1 * math.log(2))
+    assert expected_improvement(curve, 80) == pytest.approx(0.1 * math.log(3))
+    assert expected_improvement([0.7] * 40, 10) == 0.0
+    assert expected_improvement([*[0.1] * 10, *[0.7] * 30], 10) == 0.0  # a jump long ago
+    assert expected_improvement([None] * 40, 10) is None
+    assert expected_improvement([0.5] * 7, 10) is None
+    assert expected_improvement([*[None] * 20, *curve[20:]], 40) == pytest.approx(
+        0.1 * math.log(2), rel=1e-6
+    )
+
+
+def test_the_expected_improvement_is_about_right_for_random_results():
+    found, true = [], []
+    for seed in range(300):
+        words = random.Random(seed)
+        results = [words.gauss(0, 1) for _ in range(60)]
+        best = [max(results[: n + 1]) for n in range(60)]
+        found.append(expected_improvement(best[:40], 20))
+        true.append(best[59] - best[39])
+    assert statistics.fmean(found) == pytest.approx(statistics.fmean(true), rel=0.3)
 
 
 def test_stale_counts_results_since_the_last_progress():

@@ -161,6 +161,20 @@ def test_neighbors_share_most_steps():
         candidates.neighbors("0" * 32, 3)
 
 
+def test_what_is_out_of_reach_is_no_neighbor():
+    candidates = small_candidates()
+    options = {"samples": 5, "restarts": 0.0}
+    sampled = draw(make_method("local", candidates, 3, {"samples": 10**6}), 40)
+    alone = draw(make_method("local", candidates, 3, {**options, "reach": 0}), 40)
+    assert [o.key for o in alone] == [o.key for o in sampled]
+    near = draw(make_method("local", candidates, 3, {**options, "reach": 12}), 40)
+    space = candidates.search_space
+    places = [candidates.place(o.key) for o in near]
+    for ask in range(6, 40):
+        distances = [space.distance(places[ask], other) for other in places[:ask]]
+        assert min(distances) <= 12
+
+
 def test_uniform_draws_are_uniform():
     candidates = Candidates(FakeSpace(8))
     first = [draw(UniformSampling(candidates, seed), 1)[0].key for seed in range(4000)]

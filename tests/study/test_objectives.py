@@ -8,7 +8,8 @@ from syno._util.errors import UserError
 from syno.store import Outcome, Store
 from syno.store.overview import best_of, study_json
 from syno.store.records import MeasurementResult
-from syno.study import Study, StudySettings, run
+from syno.store.tables import progress_lines
+from syno.study import Evaluations, NoProgress, Study, StudySettings, run
 from syno.study.methods import METHODS
 from syno.study.ratings import as_result, rated
 
@@ -158,3 +159,29 @@ def test_a_study_without_progress_stops_and_a_longer_patience_resumes_it(store):
     longer = Study.load(store, "study", FakeSpace(), patience=6)
     assert run(longer, evaluator).name == "no_progress"
     assert len(evaluator.evaluated) == 7
+
+
+def test_a_stopper_of_the_caller_counts_progress_without_a_patience(store):
+    class Falling(FakeEvaluator):
+        def evaluate(self, operator):
+            self.evaluated.append(operator.key)
+            return Outcome("ok", accuracy=1 / (1 + len(self.evaluated)), rung="tiny")
+
+    study = Study.create(store, "study", settings(), FakeSpace())
+    evaluator = Falling()
+    reason = run(study, evaluator, stopper=Evaluations(8) & NoProgress(4))
+    assert reason.name == "no_progress"
+    assert len(evaluator.evaluated) == 8
+
+
+def test_the_state_of_a_study_says_what_further_operators_are_expected_to_improve(store):
+    study = Study.create(store, "study", settings(), FakeSpace())
+    run(study, FakeEvaluator())
+    summary = store.summary("study")
+    found = study_json(summary, operators=False)["expected_improvement"]
+    assert found["results"] == 10
+    assert 0 <= found["improvement"] < 0.5
+    assert any(
+        "The next 10 operators are expected to improve the best accuracy by" in line
+        for line in progress_lines(summary)
+    )

@@ -29,6 +29,21 @@ def test_combined_stoppers_give_the_first_reason_in_order():
     assert three.check(Tally(0, 0, 0.0, exhausted=True)).name == "exhausted"
 
 
+def test_stoppers_that_must_agree_give_all_their_reasons():
+    both = Evaluations(3) & NoProgress(2)
+    assert both.check(Tally(9, 0, 1.0, stale=1)) is None
+    assert both.check(Tally(2, 0, 1.0, stale=2)) is None
+    found = both.check(Tally(4, 0, 1.0, stale=2))
+    assert found.name == "no_progress"
+    assert found.text == (
+        "4 operators were evaluated, as requested, and the last 2 operators improved nothing"
+    )
+    mixed = both | Seconds(60)
+    assert mixed.check(Tally(0, 0, 61.0)).name == "seconds"
+    assert mixed.looks_at_progress
+    assert not (Evaluations(3) | Seconds(60)).looks_at_progress
+
+
 def test_reasons_are_told_in_a_sentence():
     assert Evaluations(3).check(Tally(3, 2, 1.0)).text == "3 operators were evaluated, as requested"
     assert Evaluations(1).check(Tally(1, 1, 1.0)).text == "1 operator was evaluated, as requested"

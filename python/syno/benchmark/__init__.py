@@ -3,7 +3,8 @@
 from syno.benchmark.configuration import Configuration
 from syno.benchmark.experiment import SearchResults, compare_methods
 from syno.benchmark.generator import generate, new_table
-from syno.benchmark.noise import Noise, noise_of
+from syno.benchmark.goal import Goal
+from syno.benchmark.noise import Noise, OrbitNoise, noise_of, orbit_noise_of
 from syno.benchmark.scores import Comparison, MethodScore, Quartiles, Reach, compare, score
 from syno.benchmark.simulation import MethodSpec, Replay, Step, replay, replay_all
 from syno.benchmark.table import Latency, Result, Row, Table, load
@@ -11,10 +12,12 @@ from syno.benchmark.table import Latency, Result, Row, Table, load
 __all__ = [
     "Comparison",
     "Configuration",
+    "Goal",
     "Latency",
     "MethodScore",
     "MethodSpec",
     "Noise",
+    "OrbitNoise",
     "Quartiles",
     "Reach",
     "Replay",
@@ -29,6 +32,7 @@ __all__ = [
     "load",
     "new_table",
     "noise_of",
+    "orbit_noise_of",
     "replay",
     "replay_all",
     "score",

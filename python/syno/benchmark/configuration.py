@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Configuration:
     least_macs, most_macs: the range of the MACs of an operator, as shares of the MACs of the layers
         that it replaces.
     fidelity: the name of a fidelity, and the fields that differ from it, with those of its recipe.
+    symmetries: of the data, as those of a `Specification`. They say which operators are one orbit,
+        and change nothing else.
     operators: the number of operators, sampled uniformly; None for all.
     order_seed: of the random order in which operators are trained.
     repeated, repeats: so many operators at the start of this order are trained with so many seeds.
@@ -44,6 +46,7 @@ class Configuration:
     tokenizer: str = "bytes"
     least_macs: float = 0.05
     most_macs: float = 1.1
+    symmetries: Sequence[str] = ()
     operators: int | None = None
     order_seed: int = 0
     repeated: int = 100
@@ -96,6 +99,13 @@ class Configuration:
             return Configuration(**given)
         except TypeError as error:
             raise UserError(f"the configuration of a table is not complete: {error}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields, as `from_json` reads them."""
+        content = asdict(self)
+        if not self.symmetries:  # as files of earlier versions
+            del content["symmetries"]
+        return content
 
     def made_fidelity(self) -> Fidelity:
         """Return the fidelity, which has the name of the table."""

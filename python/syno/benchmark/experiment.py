@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from syno._util.errors import UserError
+from syno.benchmark.goal import Goal
 from syno.benchmark.noise import noise_of
 from syno.benchmark.scores import Comparison, MethodScore, Quartiles, compare, score
 from syno.benchmark.simulation import MethodSpec, Progress, replay_all
@@ -25,7 +26,7 @@ class SearchResults:
     trials, workers, seeds: of the replays.
     """
 
-    table: Table
+    goal: Goal
     methods: tuple[MethodSpec, ...]
     scores: tuple[MethodScore, ...]
     comparisons: tuple[Comparison, ...]
@@ -34,9 +35,19 @@ class SearchResults:
     seeds: int
 
     @property
+    def table(self) -> Table:
+        """The table; with objectives that need a latency, of the operators that have one."""
+        return self.goal.table
+
+    @property
     def objective(self) -> Objective:
-        """What the methods maximize or minimize."""
+        """The objective of the table."""
         return self.table.objective
+
+    @property
+    def regret_scale(self) -> int:
+        """What the regret is multiplied with to be shown: shares are shown in percent."""
+        return 100 if self.objective.is_share or not self.goal.is_single else 1
 
     def described(self) -> dict[str, object]:
         """Return everything as plain values, with the machine; what is infinite is None."""
@@ -50,6 +61,8 @@ class SearchResults:
                 "objective": self.objective.name,
                 "noise": None if noise is None else dataclasses.asdict(noise),
             },
+            "objectives": [str(target) for target in self.goal.objectives.targets],
+            "constraints": [str(bound) for bound in self.goal.objectives.constraints],
             "trials": self.trials,
             "workers": self.workers,
             "seeds": self.seeds,
@@ -71,6 +84,8 @@ def compare_methods(
     trials: int = 400,
     workers: int = 1,
     jobs: int = 1,
+    objectives: Sequence[str] = (),
+    constraints: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> SearchResults:
     """Replay search methods on a table and compare them.
@@ -82,6 +97,8 @@ def compare_methods(
         trials: the maximum number of trials of a run; not more than the table has operators.
         workers: trials that run at the same time.
         jobs: processes.
+        objectives, constraints: as those of `syno.search`. With several objectives or constraints,
+            methods are compared by the hypervolume of their archives.
         progress: called with (finished runs, all runs, method).
 
     Raises:
@@ -92,9 +109,10 @@ def compare_methods(
             f"table '{table.name}' has no results yet\n"
             f"  what to do: `syno bench table --out FILE` trains its {len(table.rows):,} operators"
         )
-    trials = min(trials, len(table.keys))
+    goal = Goal.of(table, objectives, constraints)
+    trials = min(trials, len(goal.table.keys))
     runs = replay_all(
-        table,
+        goal,
         methods,
         seeds=seeds,
         trials=trials,
@@ -102,10 +120,10 @@ def compare_methods(
         jobs=jobs,
         progress=progress,
     )
-    scores = [score(table, title, each, trials=trials) for title, each in runs.items()]
+    scores = [score(goal, title, each, trials=trials) for title, each in runs.items()]
     comparisons = [c for one, other in combinations(scores, 2) for c in compare(one, other, trials)]
     return SearchResults(
-        table, tuple(methods), tuple(scores), tuple(comparisons), trials, workers, seeds
+        goal, tuple(methods), tuple(scores), tuple(comparisons), trials, workers, seeds
     )
 
 

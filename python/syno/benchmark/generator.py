@@ -72,7 +72,31 @@ def new_table(configuration: Configuration, data_dir: str | None = None) -> Tabl
         rows.append(Row(key, first[key].text, macs or 0, params))
     environment = asdict(capture_environment(threads=1, rules=sampler.rules))
     environment["space"] = len(keys)
-    return Table(configuration, specification, environment, rows, network.macs or 0, network.params)
+    made = Table(configuration, specification, environment, rows, network.macs or 0, network.params)
+    return made.with_orbits(configuration.symmetries)
+
+
+def adopt(path: Path, configuration: Configuration) -> None:
+    """Give the symmetries of a configuration to an existing table.
+
+    Raises:
+        UserError: if the configuration differs from that of the table in anything else.
+    """
+    table, _ = recovered(path)
+    plain = [
+        c.to_json() | {"symmetries": [], "summary": ""}
+        for c in (table.configuration, configuration)
+    ]
+    before, after = (json.loads(json.dumps(content)) for content in plain)
+    if before != after:
+        other = ", ".join(name for name in after if after[name] != before.get(name))
+        raise UserError(
+            f"table '{path}' was made with another configuration\n"
+            f"  different: {other}\n"
+            "  what to do: name another file with --out, or leave out --configuration"
+        )
+    with Journal(path) as journal:
+        journal.pack(table.with_orbits(configuration.symmetries))
 
 
 def jobs(table: Table) -> Iterator[Job]:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from syno.benchmark.table import BASELINE, Table
+from syno.space.orbits import mean_difference
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,13 @@ class Noise:
     operators: their number.
     deviation: the standard deviation of a result around the mean of its operator.
     spearman: the rank correlation of the results with the two first seeds.
+    difference: the mean difference of these results.
     """
 
     operators: int
     deviation: float
     spearman: float
+    difference: float
 
 
 def noise_of(table: Table) -> Noise | None:
@@ -45,4 +48,40 @@ def noise_of(table: Table) -> Noise | None:
     found = np.array(pairs, dtype=float)
     deviation = float(np.sqrt(np.mean((found[:, 0] - found[:, 1]) ** 2) / 2))
     spearman = float(stats.spearmanr(found[:, 0], found[:, 1]).statistic)
-    return Noise(len(found), deviation, spearman)
+    difference = float(np.abs(found[:, 0] - found[:, 1]).mean())
+    return Noise(len(found), deviation, spearman, difference)
+
+
+@dataclass(frozen=True)
+class OrbitNoise:
+    """How far results of operators in one orbit differ, which train alike if the data is symmetric.
+
+    orbits: the number of orbits; pairs: of operators in one orbit that have a result.
+    within: the mean difference of two operators of one orbit, trained with the first seed.
+    seeds: that of two trainings of one operator with other seeds; None if they are not known.
+    between: that of two operators of different orbits.
+    """
+
+    orbits: int
+    pairs: int
+    within: float
+    seeds: float | None
+    between: float
+
+
+def orbit_noise_of(table: Table) -> OrbitNoise | None:
+    """Compare the operators of each orbit; None without symmetries, or without a pair."""
+    values = {}
+    for number, results in table.by_operator.items():
+        first = results.get(0)
+        value = None if first is None else table.objective.of(first.accuracy, {"loss": first.loss})
+        if value is not None:
+            values[number] = value
+    groups = [[values[n] for n in orbit if n in values] for orbit in table.orbits]
+    within, pairs = mean_difference(groups)
+    if not pairs:
+        return None
+    between, _ = mean_difference([[group[0] for group in groups if group]])
+    noise = noise_of(table)
+    seeds = None if noise is None else noise.difference
+    return OrbitNoise(len(groups), pairs, within, seeds, between)

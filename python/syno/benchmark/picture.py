@@ -17,7 +17,7 @@ def save_regret(found: SearchResults, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    scale = 100 if found.objective.is_share else 1
+    scale = found.regret_scale
     figure, axes = plt.subplots(figsize=(8, 5))
     counts = range(1, found.trials + 1)
     for each in found.scores:
@@ -32,7 +32,8 @@ def save_regret(found: SearchResults, path: Path) -> None:
         axes.fill_between(counts, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
     axes.set_xlabel(f"finished trials ({found.workers} at the same time)")
     unit = "percentage points" if found.objective.is_share else found.objective.unit
-    axes.set_ylabel(f"regret of the validation {found.objective.name}, {unit}")
+    label = f"regret of the validation {found.objective.name}, {unit}"
+    axes.set_ylabel(label if found.goal.is_single else "missing share of the hypervolume, %")
     axes.set_title(
         f"{found.table.name}: median and quartiles of {found.seeds} seeds, "
         f"{len(found.table.keys):,} operators",

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from syno.benchmark.simulation import Replay, Step
+from syno.benchmark.goal import Goal
+from syno.benchmark.simulation import Replay
 from syno.benchmark.table import Table
 
-# The shares of operators that a search must reach, and the numbers of trials of the regret.
-SHARES = (0.01, 0.002)
+# The numbers of trials of the regret.
 REGRET_TRIALS = (50, 100, 200)
 
 
@@ -34,15 +34,16 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class Reach:
-    """Trials until one of the best operators was evaluated.
+    """Trials until one of the best operators was evaluated, or so much of the hypervolume found.
 
-    share: of the operators that count as the best; operators: their number.
+    share: of the operators that count as the best, or of the hypervolume of all operators.
+    operators: the number of the best operators; None for a hypervolume.
     trials: by seed, finished trials up to and with the first of them; infinity if none was.
-    missed: the number of runs without one.
+    missed: the number of runs that did not get there.
     """
 
     share: float
-    operators: int
+    operators: int | None
     trials: tuple[float, ...]
 
     @property
@@ -52,7 +53,7 @@ class Reach:
 
     @property
     def missed(self) -> int:
-        """The number of runs that evaluated none of the best operators."""
+        """The number of runs that did not get there."""
         return sum(map(math.isinf, self.trials))
 
 
@@ -61,7 +62,8 @@ class MethodScore:
     """The figures of one method.
 
     regret: by number of trials, for each seed: the best true score of the table minus the true
-        score of the operator with the best result so far.
+        score of the operator with the best result so far; with several objectives, the share of the
+        hypervolume of the whole table that is missing.
     anytime: the quartiles of the regret after each trial.
     hours: the median simulated time of a run in hours.
     """
@@ -75,9 +77,11 @@ class MethodScore:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two methods compared by their trials until the best `share`.
+    """Two methods compared by one figure, of which less is better.
 
-    ratio: the median of the first divided by that of the second; None without finite medians.
+    figure: `reach`, the trials until a share is reached, or `regret`.
+    at: the share, or the number of trials after which the regret is compared.
+    ratio: the median of the first divided by that of the second; None if one is not finite, or 0.
     wilcoxon: the p-value of the signed-rank test on pairs of equal seeds.
     mann_whitney: the p-value of the rank-sum test. Both are two-sided; a run that never got there
         counts as one that needs more trials than any other.
@@ -85,59 +89,42 @@ class Comparison:
 
     first: str
     second: str
-    share: float
+    figure: str
+    at: float
     ratio: float | None
     wilcoxon: float
     mann_whitney: float
 
 
-def trials_to(steps: Sequence[Step], keys: frozenset[str]) -> float:
-    """Count the finished trials up to and with the first of these operators."""
-    return next((float(n) for n, step in enumerate(steps, 1) if step.key in keys), math.inf)
-
-
-def regret_curve(steps: Sequence[Step], best: float) -> list[float]:
-    """Return the regret after each trial.
-
-    It is infinite while every trial failed. The operator with the best result is the one that a
-    search would return; its result contains the noise of one training.
-    """
-    found, seen, regret = [], -math.inf, math.inf
-    for step in steps:
-        if step.value is not None and step.value > seen:
-            seen, regret = step.value, best - step.score
-        found.append(regret)
-    return found
-
-
 def score(
-    table: Table,
+    table: Table | Goal,
     method: str,
     runs: Sequence[Replay],
     *,
     trials: int,
-    shares: Sequence[float] = SHARES,
+    shares: Sequence[float] | None = None,
     regret_trials: Sequence[int] = REGRET_TRIALS,
 ) -> MethodScore:
     """Compute the figures of one method from its runs.
 
     Args:
-        table: the table of the runs.
+        table: the table of the runs, with their objectives if these are not that of the table.
         method: the name in the result.
         runs: one for each seed.
         trials: the limit of the runs; a run that ended earlier keeps its last regret.
-        shares, regret_trials: what to report.
+        shares, regret_trials: what to report. Default: the best 1 % and 0.2 % of the operators, or
+            90 % and 98 % of the hypervolume.
     """
-    best = table.scores[table.ranking[0]]
-    reach = []
-    for share in shares:
-        keys = frozenset(table.best(share))
-        reach.append(Reach(share, len(keys), tuple(trials_to(run.steps, keys) for run in runs)))
+    goal = table if isinstance(table, Goal) else Goal.of(table)
     curves = np.full((len(runs), trials), math.inf)
+    reached: dict[float, list[float]] = {share: [] for share in shares or goal.shares}
     for row, run in zip(curves, runs, strict=True):
-        curve = regret_curve(run.steps, best)
+        curve = goal.regret(run.steps)
         row[: len(curve)] = curve
         row[len(curve) :] = curve[-1] if curve else math.inf
+        for share, found in reached.items():
+            found.append(goal.reach(run.steps, curve, share))
+    reach = [Reach(share, goal.operators(share), tuple(found)) for share, found in reached.items()]
     regret = {n: tuple(map(float, curves[:, n - 1])) for n in regret_trials if n <= trials}
     anytime = tuple(Quartiles.of(list(map(float, column))) for column in curves.T)
     ends = [run.steps[-1].ended_s if run.steps else 0.0 for run in runs]
@@ -145,19 +132,30 @@ def score(
 
 
 def compare(first: MethodScore, second: MethodScore, limit: int) -> list[Comparison]:
-    """Compare two methods at every share."""
+    """Compare two methods by every figure.
+
+    Args:
+        first, second: of runs with equal seeds.
+        limit: the maximum number of trials of the runs.
+    """
+    pairs: list[tuple[str, float, Sequence[float], Sequence[float]]] = [
+        ("reach", one.share, one.trials, other.trials)
+        for one, other in zip(first.reach, second.reach, strict=True)
+    ]
+    pairs += [("regret", n, first.regret[n], second.regret[n]) for n in first.regret]
     found = []
-    for one, other in zip(first.reach, second.reach, strict=True):
-        a = np.minimum(one.trials, limit + 1)
-        b = np.minimum(other.trials, limit + 1)
-        medians = one.quartiles.median, other.quartiles.median
+    for figure, at, one, other in pairs:
+        medians = Quartiles.of(one).median, Quartiles.of(other).median
+        is_ratio = all(map(math.isfinite, medians)) and medians[1] > 0
+        a, b = np.minimum(one, limit + 1), np.minimum(other, limit + 1)
         same = bool(np.all(a == b))
         found.append(
             Comparison(
                 first.method,
                 second.method,
-                one.share,
-                medians[0] / medians[1] if all(map(math.isfinite, medians)) else None,
+                figure,
+                at,
+                medians[0] / medians[1] if is_ratio else None,
                 1.0 if same else float(stats.wilcoxon(a, b, zero_method="zsplit").pvalue),
                 1.0 if same else float(stats.mannwhitneyu(a, b).pvalue),
             )

@@ -19,6 +19,9 @@ from multiprocessing import get_context
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.helper_process import safe_spawning
+from syno.benchmark import oracle
+from syno.benchmark.goal import Goal
+from syno.benchmark.oracle import Oracle
 from syno.benchmark.table import Table
 from syno.study.methods import make_method, parse_method
 from syno.study.methods.history import Entry, History, Trial
@@ -49,7 +52,16 @@ class MethodSpec:
 
     def make(self, table: Table, seed: int) -> Method:
         """Make the method for the operators of a table."""
-        return make_method(self.name, table.candidates, seed, self.options)
+        return self.made(Goal.of(table), seed)
+
+    def made(self, goal: Goal, seed: int) -> Method:
+        """Make the method for the operators of a table with these objectives."""
+        if self.name == oracle.NAME:
+            try:
+                return Oracle(goal, seed, **self.options)  # type: ignore[arg-type]
+            except TypeError as error:
+                raise UserError(f"the oracle has no such option: {error}") from None
+        return make_method(self.name, goal.table.candidates, seed, self.options)
 
     @staticmethod
     def parse(text: str) -> MethodSpec:
@@ -105,7 +117,7 @@ def replay(
     label: str = "",
     stop: Callable[[Sequence[Step]], bool] | None = None,
 ) -> Replay:
-    """Run a method against a table.
+    """Run a method against a table, for the objective of the table.
 
     The k-th trial of an operator has the k-th of its seeds, in an order that depends on `seed`.
     When all seeds are used, they repeat.
@@ -124,36 +136,71 @@ def replay(
     """
     for name, number in (("trials", trials), ("workers", workers)):
         checks.whole(f"'{name}'", number, 1)
-    method = make(table, seed)
-    results = _Results(table, seed)
-    entries: list[Entry] = []
-    running: list[tuple[float, int, str, Trial]] = []
-    steps: list[Step] = []
-    now = 0.0
-    while True:
-        is_exhausted = False
-        while len(running) < workers and len(entries) < trials:
-            ask = _FIRST + len(entries)
-            operator = method.propose(History(ask, tuple(entries), table.objective))
-            if operator is None:
-                is_exhausted = True  # unless it waits for results
+    run = _Run(Goal.of(table), make(table, seed), seed, workers)
+    return run.finished(trials, label, stop or (lambda _: False))
+
+
+class _Run:
+    """A run of a method."""
+
+    def __init__(self, goal: Goal, method: Method, seed: int, workers: int) -> None:
+        self._goal, self._method = goal, method
+        self._seed, self._workers = seed, workers
+        self._results = _Results(goal.table, seed)
+        original = goal.table.original
+        self._baseline = () if original is None else (original,)
+        self._entries: list[Entry] = []
+        self._running: list[tuple[float, int, str, Trial]] = []
+        self._now = 0.0
+
+    def finished(self, trials: int, label: str, stop: Callable[[Sequence[Step]], bool]) -> Replay:
+        """Run so many trials."""
+        steps: list[Step] = []
+        while True:
+            is_exhausted = False
+            while len(self._running) < self._workers and len(self._entries) < trials:
+                if not self._ask():
+                    is_exhausted = True  # unless the method waits for results
+                    break
+            if not self._running:
                 break
-            key = operator.key
-            trial = results.next(key)
-            entries.append(Entry(ask, key, None, None, operator.text))
-            heapq.heappush(running, (now + trial.seconds, ask, key, trial))
-        if not running:
-            break
-        now, ask, key, trial = heapq.heappop(running)
-        text = entries[ask - _FIRST].text
-        # As in a study: the rating is the accuracy, and 0 for a failure.
-        rating = trial.accuracy or 0.0
-        entries[ask - _FIRST] = Entry(ask, key, trial.status, rating, text, (trial,))
+            steps.append(self._tell())
+            if stop(steps):
+                break
+        return Replay(label, self._seed, tuple(steps), is_exhausted)
+
+    def _ask(self) -> bool:
+        ask = _FIRST + len(self._entries)
+        objectives = None if self._goal.is_single else self._goal.objectives
+        operator = self._method.propose(
+            History(
+                ask, tuple(self._entries), self._goal.table.objective, self._baseline, objectives
+            )
+        )
+        if operator is None:
+            return False
+        trial = self._results.next(operator.key)
+        self._entries.append(Entry(ask, operator.key, None, None, operator.text))
+        heapq.heappush(self._running, (self._now + trial.seconds, ask, operator.key, trial))
+        return True
+
+    def _tell(self) -> Step:
+        self._now, ask, key, trial = heapq.heappop(self._running)
+        table, entries = self._goal.table, self._entries
+        old = entries[ask - _FIRST]
+        entries[ask - _FIRST] = dataclasses.replace(
+            old, status=trial.status, trials=(trial,), told=len(entries)
+        )
+        if self._goal.has_ranks:
+            known = {e.ask: e.trials[0] for e in entries if e.trials}
+        else:  # a rating stays as it is
+            known = {ask: trial}
+        for number, rating in self._goal.ratings(known).items():
+            entry = entries[number - _FIRST]
+            if entry.value != rating:
+                entries[number - _FIRST] = dataclasses.replace(entry, value=rating)
         value = None if trial.objective is None else table.objective.score(trial.objective)
-        steps.append(Step(ask, key, trial.seed, now, value, table.scores[key]))
-        if stop is not None and stop(steps):
-            break
-    return Replay(label, seed, tuple(steps), is_exhausted)
+        return Step(ask, key, trial.seed, self._now, value, table.scores[key])
 
 
 class _Results:
@@ -172,7 +219,7 @@ class _Results:
 
 
 def replay_all(
-    table: Table,
+    table: Table | Goal,
     methods: Sequence[MethodSpec],
     *,
     seeds: int,
@@ -184,7 +231,7 @@ def replay_all(
     """Run methods with the seeds 0 to `seeds` - 1.
 
     Args:
-        table: the operators and their results.
+        table: the operators and their results, with objectives if these are not that of the table.
         methods: with distinct titles.
         seeds, trials, workers: as in `replay`.
         jobs: processes. The results do not depend on it.
@@ -202,14 +249,15 @@ def replay_all(
             if repeated
             else "there is no method to replay\n  expected: at least one"
         )
+    goal = table if isinstance(table, Goal) else Goal.of(table)
     for method in methods:
-        method.make(table, 0)  # a UserError for an unknown name or option, before any run
+        method.made(goal, 0)  # a UserError for an unknown name or option, before any run
     found: dict[str, list[Replay]] = {method.title: [] for method in methods}
     plan = [(method, seed) for method in methods for seed in range(seeds)]
     runs: Iterable[Replay] = (
-        (_run(table, method, seed, trials, workers) for method, seed in plan)
+        (_run(goal, method, seed, trials, workers) for method, seed in plan)
         if jobs == 1
-        else _in_processes(table, plan, trials, workers, jobs)
+        else _in_processes(goal, plan, trials, workers, jobs)
     )
     for done, run in enumerate(runs, 1):
         found[run.method].append(run)
@@ -218,27 +266,29 @@ def replay_all(
     return {title: sorted(each, key=lambda r: r.seed) for title, each in found.items()}
 
 
-def _run(table: Table, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
-    return replay(table, method.make, seed=seed, trials=trials, workers=workers, label=method.title)
+def _run(goal: Goal, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
+    run = _Run(goal, method.made(goal, seed), seed, workers)
+    return run.finished(trials, method.title, lambda _: False)
 
 
-_table: Table | None = None
+_goal: Goal | None = None
 
 
-def _start(table: Table) -> None:
-    global _table
-    _table = table
+def _start(goal: Goal) -> None:
+    global _goal
+    _goal = goal
 
 
 def _run_in_process(method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
-    assert _table is not None
-    return _run(_table, method, seed, trials, workers)
+    assert _goal is not None
+    return _run(_goal, method, seed, trials, workers)
 
 
 def _in_processes(
-    table: Table, plan: Sequence[tuple[MethodSpec, int]], trials: int, workers: int, jobs: int
+    goal: Goal, plan: Sequence[tuple[MethodSpec, int]], trials: int, workers: int, jobs: int
 ) -> Iterator[Replay]:
-    bare = dataclasses.replace(table)  # without cached properties
+    # Without cached properties.
+    bare = Goal(dataclasses.replace(goal.table), goal.objectives)
     with (
         safe_spawning(),
         ProcessPoolExecutor(jobs, get_context("spawn"), _start, (bare,)) as pool,

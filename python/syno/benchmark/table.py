@@ -14,7 +14,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ from syno._util.errors import UserError
 from syno.benchmark.configuration import Configuration
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.space.orbits import orbits
 from syno.store.objective import ACCURACY, LOSS, Objective
+from syno.store.records import OK
 from syno.study.candidates import Candidates
 from syno.study.methods.history import Trial
 
@@ -39,12 +41,18 @@ FOLDER = Path(__file__).resolve().parents[3] / "bench" / "tabular"
 
 @dataclass(frozen=True)
 class Row:
-    """An operator. macs, params: of all layers that it replaces, for one sample."""
+    """An operator.
+
+    macs, params: of all layers that it replaces, for one sample.
+    orbit: the number of the first operator that the symmetries of the configuration map it to; None
+        without symmetries.
+    """
 
     key: str
     text: str
     macs: int
     params: int
+    orbit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,61 @@ class Table:
         """Whether every operator has a result."""
         return len(self.numbers) == len(self.rows)
 
+    def restricted(self, numbers: Iterable[int]) -> Table:
+        """Return a table without the results of other operators than these.
+
+        The original network stays.
+        """
+        kept = {BASELINE, *numbers}
+        results = [result for result in self.results if result.operator in kept]
+        latencies = [latency for latency in self.latencies if latency.operator in kept]
+        return replace(self, results=results, latencies=latencies)
+
+    def with_orbits(self, symmetries: Sequence[str]) -> Table:
+        """Return a table with other symmetries, which say which operators are one orbit.
+
+        Raises:
+            UserError: for symmetries that the shapes do not have.
+        """
+        texts = [Operator.from_text(row.text, self.specification) for row in self.rows]
+        rows = [replace(row, orbit=None) for row in self.rows]
+        if symmetries:
+            changed = self.specification.with_changes(symmetries=list(symmetries))
+            for orbit in orbits(texts, changed):
+                for number in orbit:
+                    rows[number] = replace(rows[number], orbit=orbit[0])
+        configuration = replace(self.configuration, symmetries=tuple(symmetries))
+        return replace(self, configuration=configuration, rows=rows)
+
+    @cached_property
+    def orbits(self) -> list[list[int]]:
+        """The numbers of the operators of each orbit; nothing without symmetries."""
+        found: dict[int, list[int]] = {}
+        for number, row in enumerate(self.rows):
+            if row.orbit is not None:
+                found.setdefault(row.orbit, []).append(number)
+        return list(found.values())
+
+    @property
+    def trained_orbits(self) -> list[list[int]]:
+        """The numbers of the operators with a result, of each orbit that has one."""
+        trained = ([n for n in orbit if n in self.by_operator] for orbit in self.orbits)
+        return [orbit for orbit in trained if orbit]
+
+    def one_of_each_orbit(self) -> Table:
+        """Return a table with the first operator of each orbit that has a result.
+
+        Raises:
+            UserError: if the table has no symmetries.
+        """
+        if not self.orbits:
+            raise UserError(
+                f"table '{self.name}' names no symmetries, so that its operators have no orbits\n"
+                "  what to do: add `symmetries` to its configuration, and give that to `syno bench "
+                "table --configuration`"
+            )
+        return self.restricted(orbit[0] for orbit in self.trained_orbits)
+
     @cached_property
     def operators(self) -> list[Operator]:
         """The operators that have a result."""
@@ -168,8 +231,10 @@ class Table:
                 f"table '{self.name}' has no training of {key[:12]} with seed {seed}\n"
                 f"  expected: one of {', '.join(map(str, self.seeds(key)))}"
             )
-        latency = self._latency.get(number)
         row = self.rows[number]
+        return self._trial(found, row.macs, row.params, self._latency.get(number))
+
+    def _trial(self, found: Result, macs: int, params: int, latency: Latency | None) -> Trial:
         return Trial(
             rung=0,
             status=found.status,
@@ -180,9 +245,9 @@ class Table:
             losses=found.losses,
             latency_ms=None if latency is None else latency.ms,
             latency_ratio=None if latency is None else latency.ratio,
-            macs=row.macs,
-            params=row.params,
-            seed=seed,
+            macs=macs,
+            params=params,
+            seed=found.seed,
             seconds=found.seconds,
         )
 
@@ -200,6 +265,39 @@ class Table:
             whole = len(good) == len(values)
             found[key] = self.objective.score(statistics.fmean(good)) if whole else -math.inf
         return found
+
+    def mean_trial(self, key: str) -> Trial | None:
+        """Return the mean of an operator's trainings as one trial; None if one of them failed."""
+        results = list(self.by_operator[self._number(key)].values())
+        return self._mean_trial(results, self.trial(key, results[0].seed))
+
+    @cached_property
+    def original(self) -> Trial | None:
+        """The mean of the original network's trainings as one trial; None without one."""
+        results = self.baseline_trials()
+        if not results:
+            return None
+        ratios = [x.ms / x.ratio for x in self.latencies if x.ms is not None and x.ratio]
+        first = self._trial(
+            results[0],
+            self.baseline_macs,
+            self.baseline_params,
+            Latency(BASELINE, statistics.median(ratios) if ratios else None, 1.0),
+        )
+        return self._mean_trial(results, first)
+
+    def _mean_trial(self, results: Sequence[Result], like: Trial) -> Trial | None:
+        if any(result.status != OK for result in results):
+            return None
+        accuracies = [result.accuracy for result in results if result.accuracy is not None]
+        losses = [result.loss for result in results if result.loss is not None]
+        values = [value for result in results if (value := self._value(result)) is not None]
+        return replace(
+            like,
+            accuracy=statistics.fmean(accuracies) if accuracies else None,
+            loss=statistics.fmean(losses) if losses else None,
+            objective=statistics.fmean(values) if values else None,
+        )
 
     @cached_property
     def ranking(self) -> list[str]:
@@ -239,14 +337,14 @@ class Table:
         head = {
             "format": FORMAT,
             "version": VERSION,
-            "configuration": asdict(self.configuration),
+            "configuration": self.configuration.to_json(),
             "specification": self.specification.to_json(),
             "environment": dict(self.environment),
             "baseline_macs": self.baseline_macs,
             "baseline_params": self.baseline_params,
         }
         lines: list[Mapping[str, object]] = [head]
-        lines += [asdict(row) for row in self.rows]
+        lines += [as_line(row) for row in self.rows]
         lines += [as_line(result) for result in self.results]
         lines += [as_line(latency) for latency in self.latencies]
         raw = "".join(dumped(line) for line in lines).encode()
@@ -323,10 +421,10 @@ def load(name_or_path: str | Path) -> Table:
     return Table.read(path)
 
 
-def as_line(record: Result | Latency) -> dict[str, object]:
+def as_line(record: Row | Result | Latency) -> dict[str, object]:
     """Return a record as a line of the file, without what has its default."""
     content = asdict(record)
-    for name, usual in (("status", "ok"), ("reason", ""), ("loss", None)):
+    for name, usual in (("status", "ok"), ("reason", ""), ("loss", None), ("orbit", None)):
         if name in content and content[name] == usual:
             del content[name]
     return content

@@ -5,28 +5,31 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from syno._util import numbers as fmt
 from syno._util.tables import Table as TextTable
 from syno.benchmark.experiment import SearchResults
-from syno.benchmark.noise import noise_of
-from syno.benchmark.scores import Comparison, MethodScore, Quartiles
+from syno.benchmark.noise import noise_of, orbit_noise_of
+from syno.benchmark.scores import MethodScore, Quartiles
 from syno.benchmark.table import Table
+
+# The methods that others are compared with.
+REFERENCES = ("uniform", "tree", "local")
 
 
 def scores_table(found: SearchResults) -> TextTable:
-    """Return a row for each method: trials until the best operators, and regret."""
+    """Return a row for each method: trials until a share is reached, and regret."""
     shares = [reach.share for reach in found.scores[0].reach]
     counts = sorted(found.scores[0].regret)
+    reached = "trials to the best {:.1%}>"
+    if not found.goal.is_single:
+        reached = "trials to {:.0%} of the hypervolume>"
     return TextTable.of(
         found.scores,
         ("method", lambda each: each.method),
-        *(
-            (f"trials to the best {share:.1%}>", _reached(n, found.trials))
-            for n, share in enumerate(shares)
-        ),
+        *((reached.format(share), _reached(n, found.trials)) for n, share in enumerate(shares)),
         *((f"regret after {n}>", _regret(found, n)) for n in counts),
     )
 
@@ -41,7 +44,7 @@ def _reached(place: int, limit: int) -> Callable[[MethodScore], str]:
 
 
 def _regret(found: SearchResults, count: int) -> Callable[[MethodScore], str]:
-    scale = 100 if found.objective.is_share else 1
+    scale = found.regret_scale
 
     def cell(each: MethodScore) -> str:
         quartiles = Quartiles.of(each.regret[count])
@@ -54,16 +57,52 @@ def _range(found: Quartiles, shown: Callable[[float], str]) -> str:
     return f"{shown(found.median)} ({shown(found.low)} to {shown(found.high)})"
 
 
-def comparisons_table(found: Sequence[Comparison]) -> TextTable:
-    """Return a row for each pair of methods and each share."""
+def comparisons_table(found: SearchResults) -> TextTable:
+    """Return a row for each figure of each method, compared with each of the references.
+
+    The references are those of `REFERENCES` that were replayed; without one, the first method.
+    """
+    names = {spec.title: spec.name for spec in found.methods}
+    titles = list(names)
+    references = [t for t in titles if names[t] in REFERENCES] or titles[:1]
+    by_pair = {(c.first, c.second, c.figure, c.at): c for c in found.comparisons}
+    figures = list(dict.fromkeys((c.figure, c.at) for c in found.comparisons))
+    rows = [
+        (title, figure, at)
+        for title in titles
+        if any(title != reference for reference in references)
+        for figure, at in figures
+    ]
+
+    def cell(reference: str) -> Callable[[tuple[str, str, float]], str]:
+        def shown(row: tuple[str, str, float]) -> str:
+            title, figure, at = row
+            if title == reference:
+                return ""
+            pair = by_pair.get((title, reference, figure, at))
+            turned = by_pair.get((reference, title, figure, at))
+            own = pair or turned
+            if own is None:
+                return fmt.MISSING
+            ratio = own.ratio
+            if pair is None and ratio is not None:
+                ratio = 1 / ratio if ratio > 0 else None
+            return f"{fmt.MISSING if ratio is None else f'{ratio:.2f}'} (p {own.wilcoxon:.2g})"
+
+        return shown
+
     return TextTable.of(
-        found,
-        ("methods", lambda each: f"{each.first} / {each.second}"),
-        ("best>", lambda each: f"{each.share:.1%}"),
-        ("ratio of medians>", lambda e: fmt.MISSING if e.ratio is None else f"{e.ratio:.2f}"),
-        ("Wilcoxon p>", lambda each: f"{each.wilcoxon:.2g}"),
-        ("Mann-Whitney p>", lambda each: f"{each.mann_whitney:.2g}"),
+        rows,
+        ("method", lambda row: row[0]),
+        ("figure", lambda row: _figure(found, row[1], row[2])),
+        *((f"/ {reference}>", cell(reference)) for reference in references),
     )
+
+
+def _figure(found: SearchResults, figure: str, at: float) -> str:
+    if figure == "regret":
+        return f"regret after {at:.0f}"
+    return f"best {at:.1%}" if found.goal.is_single else f"{at:.0%} of the hypervolume"
 
 
 @dataclass(frozen=True)
@@ -88,7 +127,7 @@ def spread_of(table: Table) -> Spread | None:
 
 def described(table: Table) -> dict[str, object]:
     """Return how much of a table is done, its spread and its noise, as plain values."""
-    noise, spread = noise_of(table), spread_of(table)
+    noise, spread, orbits = noise_of(table), spread_of(table), orbit_noise_of(table)
     return {
         "name": table.name,
         "operators": len(table.rows),
@@ -100,6 +139,10 @@ def described(table: Table) -> dict[str, object]:
         "objective": table.objective.name,
         "spread": None if spread is None else dataclasses.asdict(spread),
         "noise": None if noise is None else dataclasses.asdict(noise),
+        "symmetries": list(table.configuration.symmetries),
+        "orbits": len(table.orbits) or None,
+        "trained_orbits": len(table.trained_orbits) or None,
+        "orbit_noise": None if orbits is None else dataclasses.asdict(orbits),
         "original": _original(table),
         "environment": dict(table.environment),
     }
@@ -126,9 +169,28 @@ def summary(table: Table) -> list[str]:
             f"noise of one training: {table.objective.spread(noise.deviation)}; two seeds agree "
             f"with a rank correlation of {noise.spearman:.3f} ({noise.operators} operators)"
         )
+    lines += _orbit_lines(table)
     failed = sum(result.accuracy is None for result in table.results)
     if failed:
         lines.append(f"failed trainings: {failed:,}")
+    return lines
+
+
+def _orbit_lines(table: Table) -> list[str]:
+    if not table.orbits:
+        return []
+    names, shown = ", ".join(table.configuration.symmetries), table.objective.spread
+    lines = [
+        f"{len(table.orbits):,} orbits under {names}; operators of {len(table.trained_orbits):,} "
+        "are trained"
+    ]
+    found = orbit_noise_of(table)
+    if found is not None:
+        seeds = "" if found.seeds is None else f", two seeds of one by {shown(found.seeds)}"
+        lines.append(
+            f"two operators of one orbit differ by {shown(found.within)} on average ({found.pairs} "
+            f"pairs){seeds}, and two of different orbits by {shown(found.between)}"
+        )
     return lines
 
 

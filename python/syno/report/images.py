@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,12 +48,14 @@ def front_figure(report: Report) -> Figure:
 
 
 def save_progress(report: Report, path: Path) -> None:
-    """Write the best accuracy or loss so far by proposal to `path` (PNG)."""
+    """Write the best accuracy or loss so far to `path` (PNG), with several objectives beside the
+    hypervolume."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
+    volumes = [math.nan if value is None else value for value in report.volumes]
+    figure = Figure(figsize=(10 if volumes else 6.4, 4.2), layout="constrained")
+    axes, *beside = figure.subplots(1, 2 if volumes else 1, squeeze=False)[0]
     trained = sorted(report.trained, key=lambda c: c.number)
     numbers = [c.number for c in trained]
     best = bests(report, trained)
@@ -65,6 +68,10 @@ def save_progress(report: Report, path: Path) -> None:
         axes.axhline(base, color=_BASELINE, linestyle="--", label="baseline")
     axes.set_xlabel("proposal")
     _finish(axes, report)
+    for area in beside:
+        area.step(range(1, len(volumes) + 1), volumes, where="post", color=_FRONT, linewidth=2)
+        area.set_xlabel("results")
+        _frame(area, "hypervolume, in units of the baseline")
     _head(figure, report.title)
     figure.savefig(path, dpi=_DPI)
 
@@ -103,11 +110,15 @@ def _draw_front(
 def _finish(axes: Axes, report: Report) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    axes.set_ylabel(report.objective.axis)
+    _frame(axes, report.objective.axis)
     if report.objective.is_share:
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
+    if axes.has_data():
+        axes.legend(frameon=False, fontsize=9)
+
+
+def _frame(axes: Axes, label: str) -> None:
+    axes.set_ylabel(label)
     axes.grid(color="#e3e7ec", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if axes.has_data():
-        axes.legend(frameon=False, fontsize=9)

@@ -11,9 +11,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from syno._util.errors import UserError
-from syno.store.evaluation import Evaluation
 from syno.store.hypervolume import gain, hypervolume
 from syno.store.objective import Objective, objective_of
 
@@ -29,7 +29,24 @@ COSTS: Mapping[str, str] = {
 MOST_TARGETS = 4
 # Progress is an increase of the hypervolume, or of the best value, by more than this share.
 LEAST_PROGRESS = 1e-3
+# Fewer results say nothing about further ones.
+_LEAST_KNOWN = 8
 _CONSTRAINT = re.compile(r"^\s*([A-Za-z_]\w*)\s*(<=|>=)\s*(\S+)\s*$")
+
+
+class Result(Protocol):
+    """What an operator is compared by: attributes with the names of costs, and these."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """On the validation split."""
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        """With the loss, and the peak memory as `peak_bytes`."""
+
+
+R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,7 @@ class Objectives:
         default = Target(self.objective.name, self.objective.greater_is_better)
         return self.targets == (default,) and not self.constraints
 
-    def value(self, measure: str, result: Evaluation) -> float | None:
+    def value(self, measure: str, result: Result) -> float | None:
         """Return a measure of a result; None if the result does not have it."""
         if measure == self.objective.name:
             return self.objective.of(result.accuracy, result.details)
@@ -88,9 +105,9 @@ class Objectives:
             if measure == "memory"
             else getattr(result, measure, None)
         )
-        return None if found is None else float(found)
+        return float(found) if isinstance(found, (int, float)) else None
 
-    def scores(self, result: Evaluation) -> tuple[float, ...] | None:
+    def scores(self, result: Result) -> tuple[float, ...] | None:
         """Return the values of the targets, greater is better; None if one is missing."""
         found = []
         for target in self.targets:
@@ -100,7 +117,7 @@ class Objectives:
             found.append(value if target.maximize else -value)
         return tuple(found)
 
-    def violation(self, result: Evaluation) -> float:
+    def violation(self, result: Result) -> float:
         """Return the sum of the violations of the constraints; 0 if all are satisfied."""
         return sum(c.violation(self.value(c.measure, result)) for c in self.constraints)
 
@@ -116,12 +133,12 @@ class Objectives:
             c.violation(given[c.measure]) == 0 for c in self.constraints if c.measure in given
         )
 
-    def archive(self, results: Iterable[Evaluation]) -> list[Evaluation]:
+    def archive(self, results: Iterable[R]) -> list[R]:
         """Return the results that satisfy all constraints and that no other one beats.
 
         Of equal results, the first one is kept.
         """
-        kept: list[tuple[tuple[float, ...], Evaluation]] = []
+        kept: list[tuple[tuple[float, ...], R]] = []
         for result in results:
             scores = self.scores(result)
             if scores is None or self.violation(result) > 0:
@@ -132,9 +149,7 @@ class Objectives:
             kept.append((scores, result))
         return [result for _, result in kept]
 
-    def progress(
-        self, results: Sequence[Evaluation], reference: Evaluation | None
-    ) -> list[float | None]:
+    def progress(self, results: Sequence[R], reference: Result | None) -> list[float | None]:
         """Return how good the results are up to each of them; the values never fall.
 
         It is the hypervolume of several targets, and the best score of a single one. It is None
@@ -144,7 +159,7 @@ class Objectives:
             results: of operators, in the order in which they ended.
             reference: as in `volume`; the first result if it is None.
         """
-        kept: list[Evaluation] = []
+        kept: list[R] = []
         found: list[float | None] = []
         value: float | None = None
         for result in results:
@@ -153,16 +168,16 @@ class Objectives:
                 scores = self.scores(archive[0])
                 value = None if scores is None else scores[0]
             elif archive != kept:
-                units = self._units(reference or results[0])
+                units = self.units(reference or results[0])
                 if units is not None:
-                    others = [self._shares(other, units) for other in kept]
+                    others = [self.shares(other, units) for other in kept]
                     origin = (0.0,) * len(units)
-                    value = (value or 0.0) + gain(self._shares(result, units), others, origin)
+                    value = (value or 0.0) + gain(self.shares(result, units), others, origin)
             kept = archive
             found.append(value)
         return found
 
-    def volume(self, results: Iterable[Evaluation], reference: Evaluation | None) -> float | None:
+    def volume(self, results: Iterable[Result], reference: Result | None) -> float | None:
         """Return the hypervolume of the archive, in units of a reference result.
 
         A maximized measure counts from 0, a minimized one from that of the reference (the loss from
@@ -172,13 +187,13 @@ class Objectives:
             results: of operators.
             reference: the result of the baseline network; None if there is none.
         """
-        units = None if reference is None else self._units(reference)
+        units = None if reference is None else self.units(reference)
         if units is None:
             return None
-        points = [self._shares(result, units) for result in self.archive(results)]
+        points = [self.shares(result, units) for result in self.archive(results)]
         return hypervolume(points, (0.0,) * len(units))
 
-    def _units(self, reference: Evaluation) -> tuple[float, ...] | None:
+    def units(self, reference: Result) -> tuple[float, ...] | None:
         """Return the values of a reference result; None if one of them is no unit."""
         found = []
         for target in self.targets:
@@ -188,15 +203,22 @@ class Objectives:
             found.append(abs(value))
         return tuple(found)
 
-    def _shares(self, result: Evaluation, units: tuple[float, ...]) -> tuple[float, ...]:
-        """Return the point of a result of the archive, whose reference is the origin."""
+    def shares(self, result: Result, units: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the point of a result with `scores`, in the units that `units` returns.
+
+        The reference of the hypervolume is the origin.
+        """
         shares = []
         for target, unit in zip(self.targets, units, strict=True):
             value = self.value(target.measure, result)
             assert value is not None
-            start = 2.0 if target.measure == self.objective.name else 1.0
-            shares.append(value / unit if target.maximize else start - value / unit)
+            shares.append(self.share(target, value, unit))
         return tuple(shares)
+
+    def share(self, target: Target, value: float, unit: float) -> float:
+        """Return one coordinate of `shares`."""
+        start = 2.0 if target.measure == self.objective.name else 1.0
+        return value / unit if target.maximize else start - value / unit
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -221,7 +243,7 @@ def fronts(points: Mapping[int, Sequence[float]]) -> list[list[int]]:
     return found
 
 
-def ranks(objectives: Objectives, results: Mapping[int, Evaluation | None]) -> dict[int, float]:
+def ranks(objectives: Objectives, results: Mapping[int, R | None]) -> dict[int, float]:
     """Rate results from 0 to 1: the share of the others that each beats, with half for a tie.
 
     A failure is the worst. Then come results that violate constraints, ordered by their violation,
@@ -305,6 +327,29 @@ def stale(progress: Sequence[float | None]) -> int:
         if reached is None or value - reached > LEAST_PROGRESS * abs(reached):
             reached, count = value, 0
     return count
+
+
+def expected_improvement(progress: Sequence[float | None], more: int) -> float | None:
+    """Extrapolate by how much so many further results will improve the best or the hypervolume.
+
+    The best of n results grows about as the logarithm of n, because the n-th one is a record with
+    probability 1/n. The slope is fitted to the last three quarters of the results.
+
+    Args:
+        progress: as `Objectives.progress` returns it.
+        more: the number of further results.
+
+    Returns:
+        The improvement, at least 0; None before eight of these results have a value.
+    """
+    count = len(progress)
+    known = [(math.log(n), v) for n, v in enumerate(progress, 1) if 4 * n > count and v is not None]
+    if len(known) < _LEAST_KNOWN:
+        return None
+    middle = math.fsum(x for x, _ in known) / len(known)
+    spread = math.fsum((x - middle) ** 2 for x, _ in known)
+    slope = math.fsum((x - middle) * value for x, value in known) / spread
+    return max(0.0, slope) * math.log1p(more / count)
 
 
 def objectives_of(settings: Mapping[str, object]) -> Objectives:

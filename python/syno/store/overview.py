@@ -11,9 +11,12 @@ from typing import TypedDict
 from syno.operators.summary import identity
 from syno.store.evaluation import Evaluation
 from syno.store.log import EVALUATED
-from syno.store.objectives import stale
+from syno.store.objectives import expected_improvement, stale
 from syno.store.records import REJECTED, EventRecord, QuarantineRecord
 from syno.store.summary import StudySummary
+
+# `syno status` says what so many further results are expected to improve.
+NEXT = 10
 
 
 def best_of(summary: StudySummary) -> Evaluation | None:
@@ -86,6 +89,11 @@ def since_progress(summary: StudySummary) -> int:
     return stale(summary.progress)
 
 
+def next_improvement(summary: StudySummary) -> float | None:
+    """By how much the next `NEXT` results are expected to improve the best or the hypervolume."""
+    return expected_improvement(summary.progress, NEXT)
+
+
 class Remaining(TypedDict):
     """What is left of a study: operators, and about how many seconds (None: not known)."""
 
@@ -126,6 +134,7 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
         "hypervolume": summary.hypervolume,
         "trials_an_hour": trials_an_hour(summary),
         "since_progress": since_progress(summary),
+        "expected_improvement": {"results": NEXT, "improvement": next_improvement(summary)},
         "baseline_accuracy": summary.baseline.accuracy if summary.baseline else None,
         "best": _evaluation_json(best) if best is not None else None,
         "quarantined": [_quarantined_json(record) for record in summary.quarantined],

@@ -9,8 +9,10 @@ from syno._util.tables import Table
 from syno.operators.summary import short_id
 from syno.store.documents import EngineTime
 from syno.store.overview import (
+    NEXT,
     best_of,
     failed,
+    next_improvement,
     ordered,
     rejected,
     since_progress,
@@ -130,6 +132,12 @@ def progress_lines(summary: StudySummary) -> list[str]:
     if rate is not None and summary.ended:
         ago = "with the last operator" if last == 0 else f"{numbers.counted(last, 'operator')} ago"
         lines.append(f"{rate:.0f} trials an hour; the last progress was {ago}.")
+    gain = next_improvement(summary)
+    if gain is not None:
+        lines.append(
+            f"The next {NEXT} operators are expected to improve {_gained(summary, gain)}, if the "
+            "search goes on as before."
+        )
     objectives = summary.objectives
     if not objectives.are_default:
         targets = ", ".join(map(str, objectives.targets))
@@ -142,6 +150,17 @@ def progress_lines(summary: StudySummary) -> list[str]:
         lines.append(f"Objectives: {targets}" + (f"; constraints: {bounds}." if bounds else "."))
         lines.append(f"Best compromises{volume}: {best or 'none yet'}{more}.")
     return lines
+
+
+def _gained(summary: StudySummary, gain: float) -> str:
+    """What is improved, and by how much."""
+    targets = summary.objectives.targets
+    if len(targets) > 1:
+        return f"the hypervolume by {gain:.2g}"
+    name, objective = targets[0].measure, summary.objective
+    return (
+        f"the best {name} by {objective.spread(gain) if name == objective.name else f'{gain:.3g}'}"
+    )
 
 
 def engine_lines(summary: StudySummary) -> list[str]:

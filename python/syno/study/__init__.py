@@ -7,6 +7,7 @@ from syno.study.methods import DiverseSampling, Entry, History, Method, Trial, U
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
 from syno.study.stoppers import (
+    AllOf,
     AnyOf,
     ErrorsInARow,
     Evaluations,
@@ -19,6 +20,7 @@ from syno.study.stoppers import (
 from syno.study.study import Proposal, Study
 
 __all__ = [
+    "AllOf",
     "AnyOf",
     "Candidates",
     "DiverseSampling",

@@ -53,6 +53,11 @@ class Candidate:
         return int(self.operator.macs())
 
     @cached_property
+    def params(self) -> int:
+        """The parameters in all layers that the operator replaces."""
+        return int(self.operator.params())
+
+    @cached_property
     def primitives(self) -> dict[str, int]:
         """The number of each primitive."""
         return dict(self.operator.primitives())
@@ -94,13 +99,11 @@ class Candidates:
             self._exclude(objectives)
 
     def _exclude(self, objectives: Objectives) -> None:
-        kept = [
-            c for c in self._items if objectives.known_before_training(c.macs, c.operator.params())
-        ]
+        kept = [c for c in self._items if objectives.known_before_training(c.macs, c.params)]
         if not kept:
             given = ", ".join(map(str, objectives.constraints))
             least = min(c.macs for c in self._items)
-            fewest = min(c.operator.params() for c in self._items)
+            fewest = min(c.params for c in self._items)
             raise UserError(
                 f"none of {len(self._items)} operators satisfies the constraints {given}\n"
                 f"  the fewest MACs of an operator: {least:,}; parameters: {fewest:,}\n"

@@ -79,6 +79,7 @@ def run(
     stopper = stopper or default_stopper(study)
     observer = observer or Observer()
     study.counts_attempts = not getattr(evaluator, "is_isolated", False)
+    study.counts_progress |= getattr(stopper, "looks_at_progress", False)
     evaluations = getattr(stopper, "evaluations", None)
     waits = False
     try:

@@ -1,7 +1,8 @@
-"""Conditions that stop a study. Stoppers combine with `|`."""
+"""Conditions that stop a study. Stoppers combine with `|` (either) and `&` (both)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +20,8 @@ class Tally:
     errors: the number of consecutive errors among the latest operators.
     due: evaluations at higher rungs, and of the baseline, that the study has to do before it stops.
     stale: the number of latest operators without progress: of the best result, or with several
-        objectives of the hypervolume. It is counted if the study has a limit of it.
+        objectives of the hypervolume. It is counted if the study has a limit of it, or its stopper
+        has a true attribute `looks_at_progress`.
     """
 
     evaluated: int
@@ -47,8 +49,13 @@ class Stopper(Protocol):
 
 
 class _Combining:
+    looks_at_progress = False
+
     def __or__(self, other: Stopper) -> AnyOf:
         return AnyOf(self, other)  # type: ignore[arg-type]
+
+    def __and__(self, other: Stopper) -> AllOf:
+        return AllOf(self, other)  # type: ignore[arg-type]
 
 
 class AnyOf(_Combining):
@@ -56,6 +63,7 @@ class AnyOf(_Combining):
 
     def __init__(self, *stoppers: Stopper) -> None:
         self._stoppers = stoppers
+        self.looks_at_progress = _look_at_progress(stoppers)
 
     def check(self, tally: Tally) -> StopReason | None:
         """Return the first reason, in the order in which the stoppers were combined."""
@@ -67,6 +75,26 @@ class AnyOf(_Combining):
         """The number of operators that the study stops after; None without such a limit."""
         limits = [getattr(stopper, "evaluations", None) for stopper in self._stoppers]
         return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _look_at_progress(stoppers: Iterable[Stopper]) -> bool:
+    return any(getattr(stopper, "looks_at_progress", False) for stopper in stoppers)
+
+
+class AllOf(_Combining):
+    """Stops when all of several stoppers do; the last of them gives the name of the reason."""
+
+    def __init__(self, *stoppers: Stopper) -> None:
+        self._stoppers = stoppers
+        self.looks_at_progress = _look_at_progress(stoppers)
+
+    def check(self, tally: Tally) -> StopReason | None:
+        """Return the reasons as one, if every stopper has one."""
+        reasons = [stopper.check(tally) for stopper in self._stoppers]
+        found = [reason for reason in reasons if reason]
+        if not found or len(found) < len(reasons):
+            return None
+        return StopReason(found[-1].name, ", and ".join(reason.text for reason in found))
 
 
 class Evaluations(_Combining):
@@ -110,6 +138,8 @@ class Seconds(_Combining):
 
 class NoProgress(_Combining):
     """Stops after `count` operators without progress, at the end of evaluations that are due."""
+
+    looks_at_progress = True
 
     def __init__(self, count: int) -> None:
         self._count = count

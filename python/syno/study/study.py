@@ -37,7 +37,6 @@ from syno.store import (
     current_settings,
 )
 from syno.store.documents import TrainingSettings
-from syno.store.objective import objective_of
 from syno.store.objectives import objectives_of
 from syno.store.overview import running_seconds, since_progress
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OK, OPERATOR, REJECTED
@@ -104,6 +103,8 @@ class Study:
         # Whether the end of this process during an evaluation counts as an attempt: where
         # evaluations have processes of their own, it says nothing about the operator.
         self.counts_attempts = True
+        # Whether a stopper looks at the progress, which takes time to count.
+        self.counts_progress = settings.patience is not None
         self._leased: dict[int, bool] = {}  # proposals that are open here, whether they count
         self._space = space
         self._candidates = candidates
@@ -340,7 +341,7 @@ class Study:
         )
 
     def _since_progress(self) -> int:
-        if self.settings.patience is None:  # it reads the whole study
+        if not self.counts_progress:  # it reads the whole study
             return 0
         return since_progress(self.store.summary(self.record))
 
@@ -459,8 +460,7 @@ class Study:
     def _history(self, number: int, records: list[ProposalRecord]) -> History:
         results = self.store.rung_results(self.record)
         evaluations = self.store.evaluations(self.record)
-        objective = objective_of(self.record.settings)
-        if not (self.objectives.are_default and objective.is_share):
+        if not (self.objectives.are_default and self.objectives.objective.is_share):
             rungs = 1 if self.ladder is None else len(self.ladder.rungs)
             values = rated(self.objectives, evaluations, rungs)
         elif self.ladder is not None:
@@ -468,7 +468,15 @@ class Study:
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
         told = told_after(self.store.events(self.record), records)
-        return make_history(number, records, evaluations, values, objective, told)
+        return make_history(
+            number,
+            records,
+            evaluations,
+            values,
+            self.objectives,
+            told,
+            has_rungs=self.ladder is not None,
+        )
 
     def _operator(self, text: str) -> Operator:
         if self._by_text is None:

@@ -9,15 +9,20 @@ gaussian    a Gaussian process with a Matern kernel over standardized features
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syno._util.errors import UserError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Array = NDArray[np.float64]
 _TREES = 120
@@ -61,10 +66,19 @@ class _Prepared:
 
 def _one_thread() -> contextlib.AbstractContextManager[object]:
     """Products of matrices are then the same for any number of threads, and so are proposals."""
-    from threadpoolctl import threadpool_limits
-
-    limits: contextlib.AbstractContextManager[object] = threadpool_limits(1, "blas")
+    limits: contextlib.AbstractContextManager[object] = _libraries().limit(
+        limits=1, user_api="blas"
+    )
     return limits
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    """The libraries of numpy and scipy, which take long to find."""
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 class Forest:
@@ -116,33 +130,95 @@ class Boosting:
 
 
 class Gaussian:
-    """See the module."""
+    """See the module. Amplitude, length and noise of the kernel maximize the likelihood."""
 
     def __init__(self, features: Array, targets: Array, weights: Array, seed: int) -> None:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.gaussian_process import GaussianProcessRegressor
-        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+        from scipy.linalg.lapack import dpotrf
+        from scipy.optimize import minimize
 
         self._prepared = _Prepared(features)
-        x = self._prepared(features)
-        scale = float(np.sqrt(max(1, x.shape[1])))
-        kernel = ConstantKernel(1.0, (1e-2, 1e2)) * Matern(
-            scale, (0.2 * scale, 10 * scale), nu=2.5
-        ) + WhiteKernel(0.2, (1e-3, 2.0))
+        self._x = x = self._prepared(features)
+        self._mean, spread = float(targets.mean()), float(targets.std())
+        self._spread = spread if spread > 1e-12 else 1.0
+        y = (targets - self._mean) / self._spread
         # An operator of weight 1/2 counts as if its result had some noise of its own.
         noise = 0.2 * (1 / np.maximum(weights, 1e-3) - 1) + 1e-8
-        self._process = GaussianProcessRegressor(
-            kernel, alpha=noise, normalize_y=True, random_state=seed
-        )
-        with warnings.catch_warnings(), _one_thread():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a parameter at its bound
-            self._process.fit(x, targets)
+        scale = float(np.sqrt(max(1, x.shape[1])))
+        start = np.log([1.0, scale, 0.2])
+        bounds = np.log([(1e-2, 1e2), (0.2 * scale, 10 * scale), (1e-3, 2.0)])
+        with _one_thread():
+            fit = _Likelihood(np.sqrt(5.0) * distances(x, x), y, noise)
+            found = minimize(fit, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+            self._amplitude, self._length, self._noise = map(float, np.exp(found))
+            kernel = self._amplitude * _matern(fit.distances / self._length)
+            np.fill_diagonal(kernel, kernel.diagonal() + self._noise + noise)
+            self._factor, _ = dpotrf(kernel, lower=1)
+            self._solved = _solved(self._factor, y)
 
     def predict(self, features: Array) -> Prediction:
         """See `SurrogateModel`."""
+        from scipy.linalg import solve_triangular
+
         with _one_thread():
-            mean, deviation = self._process.predict(self._prepared(features), return_std=True)
-        return Prediction(np.asarray(mean), np.asarray(deviation))
+            apart = np.sqrt(5.0) * distances(self._x, self._prepared(features))
+            kernel = self._amplitude * _matern(apart / self._length)
+            mean = self._mean + self._spread * (self._solved @ kernel)
+            known = solve_triangular(self._factor, kernel, lower=True, check_finite=False)
+            left = self._amplitude + self._noise - (known**2).sum(axis=0)
+        return Prediction(mean, self._spread * np.sqrt(np.maximum(left, 0.0)))
+
+
+class _Likelihood:
+    """The negative logarithm of the marginal likelihood of a Gaussian process, and its gradient.
+
+    distances: of the operators, times the square root of 5, [n, n]; noise: known, of each, [n].
+    See Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), section 5.4.1.
+    """
+
+    def __init__(self, distances: Array, y: Array, noise: Array) -> None:
+        self.distances, self._y, self._known = distances, y, noise
+
+    def __call__(self, logarithms: Array) -> tuple[float, Array]:
+        from scipy.linalg.lapack import dpotrf, dpotri
+
+        amplitude, length, noise = np.exp(logarithms)
+        t = self.distances / length
+        decay = amplitude * np.exp(-t)
+        kernel = (1 + t + t**2 / 3) * decay
+        whole = kernel.copy()
+        np.fill_diagonal(whole, whole.diagonal() + noise + self._known)
+        factor, failed = dpotrf(whole, lower=1)
+        if failed:
+            return math.inf, np.zeros(3)
+        solved = _solved(factor, self._y)
+        value = 0.5 * self._y @ solved + np.log(factor.diagonal()).sum()
+        inverse, _ = dpotri(factor, lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        inner = np.outer(solved, solved) - inverse
+        gradient = (
+            (inner * kernel).sum(),
+            (inner * (t**2 * (1 + t) / 3 * decay)).sum(),
+            noise * inner.trace(),
+        )
+        constant = 0.5 * len(self._y) * math.log(2 * math.pi)
+        return float(value + constant), -0.5 * np.array(gradient)
+
+
+def _matern(t: Array) -> Array:
+    """The Matern kernel of smoothness 5/2, of distances times the square root of 5."""
+    return np.asarray((1 + t + t**2 / 3) * np.exp(-t))
+
+
+def _solved(factor: Array, y: Array) -> Array:
+    from scipy.linalg import cho_solve
+
+    return np.asarray(cho_solve((factor, True), y, check_finite=False))
+
+
+def distances(a: Array, b: Array) -> Array:
+    """Euclidean distances of rows, [a, b]."""
+    squares = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * a @ b.T
+    return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
 
 MODELS: dict[str, Callable[[Array, Array, Array, int], SurrogateModel]] = {

@@ -28,6 +28,7 @@ std::uint32_t LocalSearch::select(std::uint64_t number) const {
     std::uint32_t distance = 0;
     for (const Neighbor& each :
          neighbors_->nearest(place, static_cast<std::size_t>(options_.neighbors))) {
+      if (each.distance > options_.reach) break;
       if (!is_new(each.op)) continue;
       if (!nearest.empty() && each.distance > distance) break;
       distance = each.distance;

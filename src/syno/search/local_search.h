@@ -6,6 +6,9 @@
 //      neighbor becomes the place at once.
 //   3. If all neighbors of the best are proposed, the search continues at the next best.
 //   4. A share of all proposals are samples: restarts, which leave a local optimum.
+//
+// What is farther away than a move or two says no more about an operator than a sample does, so it is no neighbor, however
+// few neighbors there are.
 #pragma once
 
 #include <memory>
@@ -23,6 +26,8 @@ struct LocalSearchOptions {
   std::int64_t neighbors = 20;
   /// The share of later proposals that are sampled.
   double restarts = 0.3;
+  /// The greatest distance of a neighbor.
+  std::int64_t reach = kMoveReach;
 };
 
 class LocalSearch final : public SearchMethod {

@@ -17,6 +17,10 @@
 
 namespace syno {
 
+/// About the greatest distance of operators that differ by one move: the step that is changed, and those that are connected
+/// to it. Results of operators that are farther apart are hardly correlated.
+inline constexpr std::int64_t kMoveReach = 12;
+
 struct Neighbor {
   std::uint32_t op = 0;
   std::uint32_t distance = 0;

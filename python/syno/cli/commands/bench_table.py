@@ -14,7 +14,7 @@ from syno.cli import framework, options, output
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     configuration: Path | None = option(
-        "Configuration of a new table (TOML); not needed if the table exists.", None
+        "Configuration of a new table (TOML). An existing table takes its symmetries.", None
     )
     data_dir: str | None = options.data_dir()
     limit: int | None = option("Maximum number of trainings.", None, minimum=0, unset="no limit")
@@ -41,7 +41,7 @@ def command(given: _Arguments) -> int:
     """
     from syno.benchmark import Configuration, Table, generate, new_table
     from syno.benchmark.blackbox import write_blackbox
-    from syno.benchmark.generator import jobs
+    from syno.benchmark.generator import adopt, jobs
     from syno.benchmark.latency import measure_latencies
     from syno.benchmark.tables import described, summary
 
@@ -52,6 +52,8 @@ def command(given: _Arguments) -> int:
             )
         made = new_table(Configuration.read(given.configuration), given.data_dir)
         made.write(given.out)
+    elif given.configuration is not None:
+        adopt(given.out, Configuration.read(given.configuration))
     if not given.show:
         work = measure_latencies if given.latency else generate
         with output.progress("latencies" if given.latency else "trainings", None) as move:

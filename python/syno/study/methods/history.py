@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from syno.store.objective import ACCURACY, Objective
+from syno.store.objectives import Objectives
 from syno.store.records import BASELINE
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Trial:
         latency_ratio: the same divided by the latency of the original network in that run.
     macs, params: of the layers that the operator replaces, for one sample.
     seed: of the training; seconds: wall-clock time of the evaluation.
+    memory: the peak memory of the training in bytes.
 
     What the evaluation did not measure is None.
     """
@@ -43,6 +45,12 @@ class Trial:
     params: int | None
     seed: int
     seconds: float
+    memory: int | None = None
+
+    @property
+    def details(self) -> dict[str, object]:
+        """See `syno.store.objectives.Result`."""
+        return {"loss": self.loss, "peak_bytes": self.memory}
 
 
 @dataclass(frozen=True)
@@ -83,12 +91,16 @@ class History:
 
     objective: the objective of the study.
     baseline: the trials of the original network, where the study evaluates it.
+    objectives: the targets and constraints of the study; None if `objective` is all there is.
+    has_rungs: whether operators are evaluated at the rungs of a ladder.
     """
 
     ask: int
     entries: tuple[Entry, ...]
     objective: Objective = ACCURACY
     baseline: tuple[Trial, ...] = ()
+    objectives: Objectives | None = None
+    has_rungs: bool = False
 
     @property
     def keys(self) -> set[str]:
@@ -101,8 +113,10 @@ def make_history(
     proposals: Iterable[ProposalRecord],
     evaluations: Iterable[Evaluation],
     values: Mapping[int, float],
-    objective: Objective,
+    objectives: Objectives,
     told: Mapping[int, int] | None = None,
+    *,
+    has_rungs: bool = False,
 ) -> History:
     """Make the history before proposal `number` from the records of the store.
 
@@ -111,10 +125,12 @@ def make_history(
         proposals: of the study.
         evaluations: as `Store.evaluations` returns them.
         values: the rating of each operator, by proposal number.
-        objective: of the study.
+        objectives: of the study.
         told: as `told_after` returns it.
+        has_rungs: whether the study has a ladder.
     """
     told = told or {}
+    objective = objectives.objective
     trials: dict[int, list[Trial]] = {}
     for evaluation in evaluations:
         trials.setdefault(evaluation.ask, []).append(_trial(evaluation, objective))
@@ -127,7 +143,8 @@ def make_history(
         elif p.key is not None:
             value, text = values.get(p.ask), p.text or ""
             entries.append(Entry(p.ask, p.key, p.status, value, text, own, told.get(p.ask)))
-    return History(number, tuple(entries), objective, baseline)
+    several = None if objectives.are_default else objectives
+    return History(number, tuple(entries), objective, baseline, several, has_rungs)
 
 
 def told_after(
@@ -160,4 +177,5 @@ def _trial(evaluation: Evaluation, objective: Objective) -> Trial:
         params=evaluation.params,
         seed=evaluation.seed,
         seconds=evaluation.seconds,
+        memory=evaluation.details.get("peak_bytes"),
     )

@@ -22,6 +22,7 @@ class LocalSearch(LearningMethod):
         samples: the number of proposals that are sampled at the start.
         neighbors: the number of nearest operators that are the neighbors of an operator.
         restarts: the share of later proposals that are sampled, which leaves local optima.
+        reach: the greatest distance of a neighbor; what is farther away is hardly alike.
     """
 
     def __init__(
@@ -32,11 +33,13 @@ class LocalSearch(LearningMethod):
         samples: int = 10,
         neighbors: int = 20,
         restarts: float = 0.3,
+        reach: int = 12,
     ) -> None:
         super().__init__(candidates, seed)
         self._samples = checks.whole("'samples'", samples, least=1)
         self._neighbors = checks.whole("'neighbors'", neighbors, least=1)
         self._restarts = share("restarts", restarts)
+        self._reach = checks.whole("'reach'", reach, least=0)
 
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
@@ -46,4 +49,5 @@ class LocalSearch(LearningMethod):
             samples=self._samples,
             neighbors=self._neighbors,
             restarts=self._restarts,
+            reach=self._reach,
         )

@@ -12,9 +12,9 @@ operators.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,9 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.operators.operator import Operator
 from syno.store.records import OK
+from syno.study.aims import Aims
 from syno.study.candidates import Candidates
+from syno.study.improvement import expected_excess
 from syno.study.methods.history import Entry, History
 from syno.study.methods.method import choose
 from syno.surrogate import (
@@ -35,11 +37,12 @@ from syno.surrogate import (
     normal_scores,
     select_model,
 )
-from syno.surrogate.models import rank_correlation
+from syno.surrogate.models import distances, rank_correlation
 
 Array = NDArray[np.float64]
 AUTO = "auto"
 ACQUISITIONS = ("improvement", "bound", "thompson")
+SEVERAL = ("hypervolume", "rank")
 # The counts of results at which `auto` compares the models.
 _COMPARED = (24, 48, 96, 192, 384)
 # Before these results, there is nothing to fit.
@@ -53,23 +56,46 @@ _CHOICE = 48
 
 
 @dataclass(frozen=True)
-class _Ranking:
-    """A fitted model on its pool.
+class _Pool:
+    """Operators that are ranked.
 
-    places: of the candidates that are ranked, ascending; mean, deviation: what is expected of them.
-    best: the highest expectation among the operators with a result.
-    near: which of them are neighbors of the best operators.
-    scale, rows: their standardized features; distance: how far nearest ones are apart.
+    places: of the candidates, ascending; features: of them, [places, features].
+    scale, rows: standardized features; distance: how far nearest ones are apart.
     """
 
     places: NDArray[np.int64]
-    mean: Array
-    deviation: Array
-    best: float
-    near: NDArray[np.bool_]
+    features: Array
     scale: _Scale
     rows: Array
     distance: float
+
+    @staticmethod
+    def of(candidates: Candidates, places: NDArray[np.int64]) -> _Pool:
+        """Look up and standardize the features of these candidates."""
+        features = candidates.features(places)
+        scale = _Scale(features)
+        rows = scale(features)
+        nearest = min(3, len(rows) - 1)
+        apart = np.partition(distances(rows[:: max(1, len(rows) // 200)], rows), nearest, axis=1)
+        return _Pool(places, features, scale, rows, max(float(np.median(apart[:, nearest])), 1e-3))
+
+
+@dataclass(frozen=True)
+class _Ranking:
+    """What a fitted model says of its pool.
+
+    near: which operators are neighbors of the best ones.
+    mean, deviation: what is expected of them; best: the highest expectation among the operators
+        with a result. With several objectives they are unused:
+    gain: the expected increase of the hypervolume.
+    """
+
+    pool: _Pool
+    near: NDArray[np.bool_]
+    mean: Array
+    deviation: Array
+    best: float
+    gain: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +146,9 @@ class SurrogateSearch:
         local: the share of proposals that must be neighbors of one of the best operators.
         neighbors: the number of nearest operators that count as neighbors.
         pool: the number of operators that are ranked.
+        several: with several objectives or constraints, "hypervolume" (a model of each measure; the
+            expected improvement of the hypervolume takes the place of `acquisition`) or "rank" (one
+            model of the rank that joins them). With a ladder or `warm_start`, it is the rank.
         warm_start: the results of another study, as `SurrogateData.to_json`. They take the place of
             the first proposals, and count the less, the worse they rank the results of this study.
     """
@@ -138,6 +167,7 @@ class SurrogateSearch:
         local: float = 0.3,
         neighbors: int = 30,
         pool: int = 4000,
+        several: str = "hypervolume",
         warm_start: Mapping[str, Json] | None = None,
     ) -> None:
         for name, number, least in (
@@ -154,6 +184,7 @@ class SurrogateSearch:
         for name, value, known in (
             ("model", model, (AUTO, *MODELS)),
             ("acquisition", acquisition, ACQUISITIONS),
+            ("several", several, SEVERAL),
         ):
             if value not in known:
                 raise UserError(
@@ -163,7 +194,8 @@ class SurrogateSearch:
         self._initial, self._refit = initial, refit
         self._model, self._acquisition = model, acquisition
         self._exploration, self._uniform = checks.number("'exploration'", exploration), uniform
-        self._local, self._neighbors, self._pool = local, neighbors, pool
+        self._local, self._neighbors, self._most = local, neighbors, pool
+        self._several = several
         self._warm = None if warm_start is None else SurrogateData.from_json(warm_start)
         self._old: SurrogateModel | None = None
         self._ranked: tuple[tuple[object, ...], _Ranking] | None = None
@@ -197,30 +229,30 @@ class SurrogateSearch:
             return choose(found, self._seed, ask, "first")
         rows = self._candidates.features(found + before)
         rows = _Scale(rows)(rows)
-        apart = _distances(rows[: len(found)], rows[len(found) :])
+        apart = distances(rows[: len(found)], rows[len(found) :])
         return found[int(np.argmax(apart.min(axis=1)))]
 
     # The model.
 
     def _best(self, history: History, answered: list[Entry], used: set[int]) -> int:
         """The free operator of the pool with the highest acquisition."""
-        ranking = self._ranking(answered)
-        free = ~np.isin(ranking.places, list(used))
+        ranking = self._ranking(history, answered)
+        pool = ranking.pool
+        free = ~np.isin(pool.places, list(used))
         if self._share(history.ask, "local") < self._local and (free & ranking.near).any():
             free &= ranking.near
         if not free.any():
             return self._sample(history.ask, used, "rest")
-        score = self._score(ranking, history.ask) * self._unlike_pending(ranking, history)
-        return int(ranking.places[int(np.argmax(np.where(free, score, -np.inf)))])
+        score = self._score(ranking, history.ask) * self._unlike_pending(pool, history)
+        return int(pool.places[int(np.argmax(np.where(free, score, -np.inf)))])
 
     def _score(self, ranking: _Ranking, ask: int) -> Array:
         """The acquisition, at least 0."""
+        if ranking.gain is not None:
+            return ranking.gain
         mean, deviation = ranking.mean, np.maximum(ranking.deviation, 1e-9)
         if self._acquisition == "improvement":
-            from scipy.special import ndtr
-
-            z = (mean - ranking.best) / deviation
-            found = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi))
+            found = expected_excess(mean, deviation, ranking.best)
         elif self._acquisition == "bound":
             found = mean + self._exploration * deviation
             found = found - found.min()
@@ -228,53 +260,62 @@ class SurrogateSearch:
             words = int.from_bytes(self._digest(ask, "thompson")[:8], "big")
             found = mean + deviation * np.random.default_rng(words).standard_normal(len(mean))
             found = found - found.min()
-        return np.asarray(found) + 1e-12
+        return found + 1e-12
 
-    def _unlike_pending(self, ranking: _Ranking, history: History) -> Array:
+    def _unlike_pending(self, pool: _Pool, history: History) -> Array:
         """A factor below 1 for operators that resemble a pending one."""
         pending = self._places([e for e in history.entries if e.status is None])
         if not pending:
-            return np.ones(len(ranking.places))
-        rows = ranking.scale(self._candidates.features(pending))
-        near = _distances(ranking.rows, rows) / ranking.distance
+            return np.ones(len(pool.places))
+        rows = pool.scale(self._candidates.features(pending))
+        near = distances(pool.rows, rows) / pool.distance
         return np.asarray(np.prod(1 - np.exp(-(near**2)), axis=1))
 
-    def _ranking(self, answered: list[Entry]) -> _Ranking:
-        state = tuple((e.key, e.value, e.status) for e in answered)
+    def _ranking(self, history: History, answered: list[Entry]) -> _Ranking:
+        """Rank the pool, again only if the results are others: it depends on nothing else."""
+        entries = [e for e in answered if self._candidates.place(e.key) is not None]
+        if self._is_several(history):
+            state: tuple[object, ...] = tuple((e.key, e.trials) for e in entries)
+        else:  # values may be ranks, which change while their order stays
+            targets = normal_scores([_value(e) for e in entries])
+            state = (*(e.key for e in entries), targets.tobytes())
         if self._ranked is None or self._ranked[0] != state:
-            self._ranked = (state, self._rank(answered))
+            self._ranked = (state, self._rank(history, entries))
         return self._ranked[1]
 
-    def _rank(self, answered: list[Entry]) -> _Ranking:
-        entries = [e for e in answered if self._candidates.place(e.key) is not None]
+    def _is_several(self, history: History) -> bool:
+        is_wanted = self._several == "hypervolume" and self._warm is None
+        return is_wanted and history.objectives is not None and not history.has_rungs
+
+    def _rank(self, history: History, entries: list[Entry]) -> _Ranking:
         features = self._candidates.features(self._places(entries))
-        targets = normal_scores([_value(e) for e in entries])
-        number = int.from_bytes(self._digest(len(answered), "model")[:4], "big") >> 1
-        name = self._model_name(features, targets)
-        weights = np.ones(len(targets))
+        aims = Aims.of(history, entries, self._candidates) if self._is_several(history) else None
+        if aims is not None:
+            pool, near = self._pooled(entries, aims.ranks())
+            gain = aims.gain(features, pool.places, pool.features, self._fitted)
+            nothing = np.zeros(len(gain))
+            return _Ranking(pool, near, nothing, nothing, 0.0, gain)
+        count, targets = len(entries), normal_scores([_value(e) for e in entries])
+        pool, near = self._pooled(entries, targets)
+        weights = np.ones(count)
         if self._warm is not None:
             trust = self._transfer(features, targets).weight
             weights = np.concatenate([np.full(len(self._warm), max(trust, 1e-3)), weights])
             features = np.concatenate([self._warm.rows, features])
             targets = np.concatenate([normal_scores(self._warm.values), targets])
-        model = fit_model(name, features, targets, weights, seed=number)
-        near = self._near(entries)
-        places = np.array(self._pooled(near, len(answered)), dtype=np.int64)
-        rows = self._candidates.features(places)
-        found = model.predict(rows)
-        scale = _Scale(rows)
-        scaled = scale(rows)
-        apart = np.sort(_distances(scaled[:: max(1, len(scaled) // 200)], scaled), axis=1)
-        return _Ranking(
-            places,
-            found.mean,
-            found.deviation,
-            float(model.predict(features[-len(entries) :] if entries else features).mean.max()),
-            np.isin(places, list(near)),
-            scale,
-            scaled,
-            max(float(np.median(apart[:, min(3, len(scaled) - 1)])), 1e-3),
-        )
+        model = self._fitted(features, targets, weights, results=count)
+        found = model.predict(pool.features)
+        known = model.predict(features[-count:] if count else features).mean
+        return _Ranking(pool, near, found.mean, found.deviation, float(known.max()))
+
+    def _fitted(
+        self, features: Array, targets: Array, weights: Array | None = None, *, results: int
+    ) -> SurrogateModel:
+        """Fit the model to the operators, of which the last `results` are of this study."""
+        own = len(targets) - results
+        name = self._model_name(features[own:], targets[own:])
+        number = int.from_bytes(self._digest(results, "model")[:4], "big") >> 1
+        return fit_model(name, features, targets, weights, seed=number)
 
     def transfer(self, history: History) -> Transfer:
         """Measure how well the results of the other study rank those of this one.
@@ -310,30 +351,32 @@ class SurrogateSearch:
             return "gaussian"
         state = (count, targets[:count].tobytes(), features[:count].tobytes())
         if state not in self._selected:
-            self._selected = {
-                state: select_model(features[:count], targets[:count], seed=self._seed)
-            }
+            self._selected[state] = select_model(features[:count], targets[:count], seed=self._seed)
         return self._selected[state]
 
     # The pool.
 
-    def _pooled(self, near: set[int], count: int) -> list[int]:
-        """The places of the operators that are ranked, ascending."""
-        if len(self._candidates) <= self._pool:
-            return list(range(len(self._candidates)))
-        words = int.from_bytes(self._digest(count, "pool")[:8], "big")
-        order = np.random.default_rng(words).permutation(len(self._candidates))
-        return sorted(near | {int(p) for p in order[: max(0, self._pool - len(near))]})
-
-    def _near(self, entries: list[Entry]) -> set[int]:
-        """The places of the neighbors of the best operators."""
-        ranked = sorted(entries, key=lambda e: (-_value(e), e.ask))
-        return {
+    def _pooled(self, entries: list[Entry], ratings: Array) -> tuple[_Pool, NDArray[np.bool_]]:
+        """The operators that are ranked, and which of them are neighbors of the best ones."""
+        best = sorted(range(len(entries)), key=lambda i: (-ratings[i], entries[i].ask))
+        near = {
             place
-            for entry in ranked[:_PARENTS]
-            for each in self._candidates.neighbors(entry.key, self._neighbors)
+            for i in best[:_PARENTS]
+            for each in self._candidates.neighbors(entries[i].key, self._neighbors)
             if (place := self._candidates.place(each.key)) is not None
         }
+        if len(self._candidates) <= self._most:
+            pool = self._everything
+        else:
+            words = int.from_bytes(self._digest(len(entries), "pool")[:8], "big")
+            order = np.random.default_rng(words).permutation(len(self._candidates))
+            places = sorted(near | {int(p) for p in order[: max(0, self._most - len(near))]})
+            pool = _Pool.of(self._candidates, np.array(places, dtype=np.int64))
+        return pool, np.isin(pool.places, list(near))
+
+    @cached_property
+    def _everything(self) -> _Pool:
+        return _Pool.of(self._candidates, np.arange(len(self._candidates)))
 
     def _places(self, entries: list[Entry] | tuple[Entry, ...]) -> list[int]:
         found = [self._candidates.place(entry.key) for entry in entries]
@@ -363,9 +406,3 @@ def _answered(history: History) -> list[Entry]:
 
 def _value(entry: Entry) -> float:
     return entry.value if entry.status == OK and entry.value is not None else 0.0
-
-
-def _distances(a: Array, b: Array) -> Array:
-    """Euclidean distances, [a, b]."""
-    squares = (a**2).sum(1)[:, None] + (b**2).sum(1)[None] - 2 * a @ b.T
-    return np.asarray(np.sqrt(np.maximum(squares, 0)))
