@@ -147,6 +147,18 @@ def compile(
             f"unknown value of 'missing': {shown(missing)}\n  expected: {COMPILE} or {PYTORCH}"
         )
     prepared = prepare(net, inputs, batch=True, convolutions=convolutions)
+    return compile_prepared(net, inputs, prepared, missing=missing, verify=verify)
+
+
+def compile_prepared(
+    net: nn.Module,
+    inputs: tuple[torch.Tensor, ...],
+    prepared: Prepared,
+    *,
+    missing: str = COMPILE,
+    verify: bool = True,
+) -> CompiledNetwork:
+    """`compile`, with the graph of the network, which is changed."""
     graph = prepared.graph
     graph.requires_grad_(False)
     calls = layers_of(graph)
@@ -170,6 +182,12 @@ def compile(
             for given in (inputs, _random(inputs, prepared.batch)):
                 _check(net, compiled, references, given)
     return compiled
+
+
+def compile_kernels(prepared: Prepared) -> None:
+    """Compile the kernels of a network, so that `compile_prepared` finds them."""
+    layers = layers_of(prepared.graph)
+    _compiled({str(node.target): layer for node, layer in layers.items()}, COMPILE)
 
 
 def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer]:

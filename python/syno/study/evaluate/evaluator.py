@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import signal
 import time
 import traceback
 import warnings
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,6 +122,24 @@ class NetworkEvaluator:
     kernels: str = EAGER
     weights: Path | None = None
     _resumed: int = field(default=0, init=False)
+    _shared: engines.Shared | None = field(default=None, init=False)
+    _is_shared: bool = field(default=False, init=False)
+
+    def prepare(self) -> None:
+        """Prepare what is the same for all evaluations, in the process that forks them."""
+        if COMPILED in (self.kernels, self.timing.latency):
+            engines.prepare_compilers()
+        self._shared_networks()
+
+    def _shared_networks(self) -> engines.Shared | None:
+        """Compile what the timed networks have in common, once; None if they are not compiled."""
+        # An evaluation by the user may change the network itself.
+        wanted = self.measured and not isinstance(self.dataset, CustomEvaluation)
+        if wanted and self.timing.latency == COMPILED and not self._is_shared:
+            with contextlib.suppress(UserError):  # each evaluation meets and reports it
+                self._shared = engines.Shared(self.network)
+        self._is_shared = True
+        return self._shared
 
     def baseline(self, state: Path | None = None) -> Outcome:
         """Train and time the original network.
@@ -205,7 +224,8 @@ class NetworkEvaluator:
             with self._kernels(net) as not_compiled:
                 slowdown = self._slowdown(net)
                 if slowdown <= self.max_slowdown:
-                    training = self._train(net, operator, state)
+                    with self._compiling(net):
+                        training = self._train(net, operator, state)
         except WrongKernelError as error:
             return self._rejected(operator, str(error), began, verification=_together(checks))
         if slowdown > self.max_slowdown:
@@ -346,7 +366,7 @@ class NetworkEvaluator:
                 warmup=self.timing.warmup,
                 threads=self.timing.threads,
                 tokens=self.network.vocabulary,
-                prepare=self._prepare(name),
+                prepare=self._prepare(name, original),
             )
             return _Timed(found, name)
 
@@ -372,11 +392,19 @@ class NetworkEvaluator:
         )
         return {"rivals": found} if found else {}
 
-    def _prepare(self, engine: str) -> Prepare:
+    def _prepare(self, engine: str, original: nn.Module | None) -> Prepare:
         """Return how the networks that are timed come to be run by an engine."""
         if engine == EAGER:
             return eager
-        return get_engine(_ENGINES[engine]).prepare
+        shared = self._shared_networks() if engine == COMPILED and original is not None else None
+        if shared is None:
+            return get_engine(_ENGINES[engine]).prepare
+        return lambda net, x, _: shared.prepared(net, x, is_original=net is original)
+
+    def _compiling(self, net: nn.Module) -> AbstractContextManager[None]:
+        """Compile the network that is timed while it is trained in the block."""
+        shared = self._shared_networks()
+        return nullcontext() if shared is None else shared.compiling(net)
 
     def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
         """Add the outcome of the network in INT8 to `beside`."""
@@ -518,20 +546,22 @@ def make_evaluator(
     """
     if settings.get("quantization") is not None:  # once, and not in every child
         fx_mode()
-    if settings["timing"].latency == COMPILED:
-        engines.prepare()
     dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
             f"the data set '{data}' changed while the search began\n"
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
-    return NetworkEvaluator(network, dataset, **settings)
+    made = NetworkEvaluator(network, dataset, **settings)
+    made.prepare()
+    return made
 
 
 def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> NetworkEvaluator:
     """Make an evaluator in another process for data that is sent to it: see `make_evaluator`."""
-    return NetworkEvaluator(network, dataset, **settings)
+    made = NetworkEvaluator(network, dataset, **settings)
+    made.prepare()
+    return made
 
 
 def _together(checks: list[Verification]) -> VerificationResult:

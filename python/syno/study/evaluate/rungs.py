@@ -205,6 +205,7 @@ def make_custom_ladder_evaluator(
     """Make an evaluator in another process for data that is sent to it, as all rungs share it."""
     count = len(ladder.rungs)
     each = evaluators(ladder, [network] * count, [data] * count, **settings)
+    each[0].prepare()
     return LadderEvaluator(ladder, each, checkpoints)
 
 
@@ -239,4 +240,5 @@ def make_ladder_evaluator(
             f"  expected: {fingerprints[-1]}      got: {found[-1]}"
         )
     each = evaluators(ladder, [*lower, top], sets, **settings)
+    each[0].prepare()  # most evaluations are at the lowest rung
     return LadderEvaluator(ladder, each, checkpoints)
