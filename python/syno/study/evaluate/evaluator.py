@@ -17,7 +17,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
-from syno.codegen.native.kernels import WrongKernelError
+from syno.codegen.native.kernels import WrongKernelError, compile_kernels
 from syno.codegen.verify import Verification, verify
 from syno.data import DataSet, Records
 from syno.data.custom import CustomEvaluation
@@ -190,6 +190,14 @@ class NetworkEvaluator:
                 details={"traceback": traceback.format_exc(limit=-8)},
             )
 
+    def compile_ahead(self, operator: Operator) -> None:
+        """Compile what `evaluate` needs for an operator, so that it finds that in the cache."""
+        net, _ = self.network.with_operator(operator)
+        if self._trains_compiled:
+            compile_kernels(net)
+        with self._compiling(net):
+            pass
+
     def repeat(self, operator: Operator, seed: int) -> Outcome:
         """Train the network with an operator again, with another seed and without a timing."""
         network = self.network.reseeded(seed)
@@ -278,11 +286,15 @@ class NetworkEvaluator:
 
     def _kernels(self, net: nn.Module) -> AbstractContextManager[str | None]:
         """Run the operators of a network as compiled code, if requested; gives why not."""
-        wanted = self.device == "cpu" and self.fidelity.recipe.precision == FLOAT32
-        if wanted and self.kernels == COMPILED:
+        if self._trains_compiled:
             self.observer.on_step("compile")
             return engines.kernels(net, COMPILED, self.observer.on_note)
         return engines.kernels(net, EAGER, self.observer.on_note)
+
+    @property
+    def _trains_compiled(self) -> bool:
+        possible = self.device == "cpu" and self.fidelity.recipe.precision == FLOAT32
+        return possible and self.kernels == COMPILED
 
     def _slowdown(self, net: nn.Module) -> float:
         """Divide the time of a training step by that of the original network."""

@@ -62,6 +62,10 @@ class LadderEvaluator:
         """See RungEvaluator. The training starts from the beginning."""
         return self._rungs[rung].repeat(operator, seed)
 
+    def compile_ahead(self, operator: Operator) -> None:
+        """See NetworkEvaluator. New operators begin at the lowest rung."""
+        self._rungs[0].compile_ahead(operator)
+
     def failure(self) -> Outcome:
         """Return the outcome of an evaluation without a result, at the lowest rung."""
         return self._rungs[0].failure()
