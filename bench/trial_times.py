@@ -212,7 +212,7 @@ def main() -> None:
         found, evaluator = operators(given)
         for name in ("torch._dynamo", "torch._functorch.partitioners", "torch.export._trace"):
             importlib.import_module(name)
-        evaluator.prepare()
+        evaluator.prepared()
         # What all trials share is compiled once, and is no cost of a trial.
         evaluated(evaluator, found[0])
         trials = [evaluated(evaluator, operator) for operator in found[1:]]

@@ -194,7 +194,7 @@ def test_numbers_that_are_no_chain_are_refused(compiled):
     with pytest.raises(RuntimeError, match="no such chain"):
         torch.ops.syno._run_chain([x], torch.empty(0), y, number, 2, False)
     refused([*values[:-1], 5, *pool])  # a result of another size
-    refused(values + [*pool[:-3], 4, 0, 0])  # windows in a map of no width
+    refused([*values, *pool[:-3], 4, 0, 0])  # windows in a map of no width
     refused(values + pool[:-1])
     first = chains(compiled)[0].modules_of_steps[0]
     kernel = torch.ops.syno._kernel_at(first.key, first.epilogue)

@@ -34,6 +34,7 @@ from syno.store import BaselineLatency, MeasurementResult, Outcome, Verification
 from syno.store.documents import Details
 from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json, digest, plain
 from syno.study.evaluate import engines
+from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, evaluated
 from syno.study.evaluate.engines import COMPILED, EAGER
 from syno.study.evaluate.loading import Data, load_for
@@ -125,11 +126,12 @@ class NetworkEvaluator:
     _shared: engines.Shared | None = field(default=None, init=False)
     _is_shared: bool = field(default=False, init=False)
 
-    def prepare(self) -> None:
+    def prepared(self) -> NetworkEvaluator:
         """Prepare what is the same for all evaluations, in the process that forks them."""
         if COMPILED in (self.kernels, self.timing.latency):
             engines.prepare_compilers()
         self._shared_networks()
+        return self
 
     def _shared_networks(self) -> engines.Shared | None:
         """Compile what the timed networks have in common, once; None if they are not compiled."""
@@ -193,10 +195,9 @@ class NetworkEvaluator:
     def compile_ahead(self, operator: Operator) -> None:
         """Compile what `evaluate` needs for an operator, so that it finds that in the cache."""
         net, _ = self.network.with_operator(operator)
-        if self._trains_compiled:
-            compile_kernels(net)
         with self._compiling(net):
-            pass
+            if self._trains_compiled:
+                compile_kernels(net)
 
     def repeat(self, operator: Operator, seed: int) -> Outcome:
         """Train the network with an operator again, with another seed and without a timing."""
@@ -293,8 +294,8 @@ class NetworkEvaluator:
 
     @property
     def _trains_compiled(self) -> bool:
-        possible = self.device == "cpu" and self.fidelity.recipe.precision == FLOAT32
-        return possible and self.kernels == COMPILED
+        on_cpu = self.device == "cpu" and self.fidelity.recipe.precision == FLOAT32
+        return on_cpu and self.kernels == COMPILED
 
     def _slowdown(self, net: nn.Module) -> float:
         """Divide the time of a training step by that of the original network."""
@@ -529,14 +530,6 @@ class NetworkEvaluator:
         )
 
 
-def checkpoint(folder: Path | None, operator: Operator | None, seed: int) -> Path | None:
-    """Return the checkpoint in `folder` for an operator, or for the original network (None)."""
-    if folder is None:
-        return None
-    name = "baseline" if operator is None else operator.key[:16]
-    return folder / f"{name}-{seed}.ckpt"
-
-
 def make_evaluator(
     network: Network,
     data: str,
@@ -564,16 +557,12 @@ def make_evaluator(
             f"the data set '{data}' changed while the search began\n"
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
-    made = NetworkEvaluator(network, dataset, **settings)
-    made.prepare()
-    return made
+    return NetworkEvaluator(network, dataset, **settings).prepared()
 
 
 def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> NetworkEvaluator:
     """Make an evaluator in another process for data that is sent to it: see `make_evaluator`."""
-    made = NetworkEvaluator(network, dataset, **settings)
-    made.prepare()
-    return made
+    return NetworkEvaluator(network, dataset, **settings).prepared()
 
 
 def _together(checks: list[Verification]) -> VerificationResult:

@@ -209,7 +209,7 @@ def make_custom_ladder_evaluator(
     """Make an evaluator in another process for data that is sent to it, as all rungs share it."""
     count = len(ladder.rungs)
     each = evaluators(ladder, [network] * count, [data] * count, **settings)
-    each[0].prepare()
+    each[0].prepared()
     return LadderEvaluator(ladder, each, checkpoints)
 
 
@@ -244,5 +244,5 @@ def make_ladder_evaluator(
             f"  expected: {fingerprints[-1]}      got: {found[-1]}"
         )
     each = evaluators(ladder, [*lower, top], sets, **settings)
-    each[0].prepare()  # most evaluations are at the lowest rung
+    each[0].prepared()  # most evaluations are at the lowest rung
     return LadderEvaluator(ladder, each, checkpoints)
