@@ -62,16 +62,19 @@ class Ahead:
         os.close(running)
         return quiet
 
-    def finish(self, seconds: float = MOST_S) -> None:
-        """Wait for the process until so many seconds after its start, and then kill it."""
-        if self.child is None:
-            return
-        while not self._has_ended():
-            if time.monotonic() > self._began + seconds:
-                processes.kill_tree(self.child)
-                break
+    def finish(self) -> None:
+        """Wait for the process until `MOST_S` after its start, and then kill it."""
+        while self.child is not None and not self._has_ended():
+            if time.monotonic() > self._began + MOST_S:
+                self.stop()
             time.sleep(_LOOK_S)
-        self._has_ended()
+        self.child = None
+
+    def stop(self) -> None:
+        """Kill the process, if there is one."""
+        if self.child is not None and not self._has_ended():
+            processes.kill_tree(self.child)
+            self._has_ended()
         self.child = None
 
     def _has_ended(self) -> bool:
@@ -85,4 +88,4 @@ class Ahead:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.finish(0.0)
+        self.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import math
 import signal
 import time
@@ -123,25 +123,25 @@ class NetworkEvaluator:
     kernels: str = EAGER
     weights: Path | None = None
     _resumed: int = field(default=0, init=False)
-    _shared: engines.Shared | None = field(default=None, init=False)
-    _is_shared: bool = field(default=False, init=False)
 
     def prepared(self) -> NetworkEvaluator:
         """Prepare what is the same for all evaluations, in the process that forks them."""
         if COMPILED in (self.kernels, self.timing.latency):
             engines.prepare_compilers()
-        self._shared_networks()
+        _ = self._shared
         return self
 
-    def _shared_networks(self) -> engines.Shared | None:
-        """Compile what the timed networks have in common, once; None if they are not compiled."""
+    @functools.cached_property
+    def _shared(self) -> engines.Shared | None:
+        """What the timed networks have in common; None if they are not compiled."""
         # An evaluation by the user may change the network itself.
         wanted = self.measured and not isinstance(self.dataset, CustomEvaluation)
-        if wanted and self.timing.latency == COMPILED and not self._is_shared:
-            with contextlib.suppress(UserError):  # each evaluation meets and reports it
-                self._shared = engines.Shared(self.network)
-        self._is_shared = True
-        return self._shared
+        if not wanted or self.timing.latency != COMPILED:
+            return None
+        try:
+            return engines.Shared(self.network)
+        except UserError:  # each evaluation meets and reports it
+            return None
 
     def baseline(self, state: Path | None = None) -> Outcome:
         """Train and time the original network.
@@ -409,15 +409,14 @@ class NetworkEvaluator:
         """Return how the networks that are timed come to be run by an engine."""
         if engine == EAGER:
             return eager
-        shared = self._shared_networks() if engine == COMPILED and original is not None else None
+        shared = self._shared if engine == COMPILED and original is not None else None
         if shared is None:
             return get_engine(_ENGINES[engine]).prepare
         return lambda net, x, _: shared.prepared(net, x, is_original=net is original)
 
     def _compiling(self, net: nn.Module) -> AbstractContextManager[None]:
         """Compile the network that is timed while it is trained in the block."""
-        shared = self._shared_networks()
-        return nullcontext() if shared is None else shared.compiling(net)
+        return nullcontext() if self._shared is None else self._shared.compiling(net)
 
     def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
         """Add the outcome of the network in INT8 to `beside`."""
