@@ -129,7 +129,8 @@ def test_what_happens_to_it_is_no_matter_of_an_evaluation(evaluator, folder, wha
 
 def test_a_failing_evaluation_leaves_it_alone(evaluator, folder):
     evaluator.announce("sleep:1")
-    assert evaluator.evaluate("segfault").details["failure"] == "crash"
+    crash = evaluator.evaluate(hostile.HostileOperator("segfault"))
+    assert crash.details["failure"] == "crash"
     until(lambda: (folder / "ahead-sleep-1").exists())
     assert evaluator.evaluate("fine").accuracy == 0.5
 

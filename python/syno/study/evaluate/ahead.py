@@ -19,6 +19,7 @@ from syno.study.evaluate import processes
 MOST_S = 30.0
 _NICE = 19
 _LOOK_S = 0.005
+_REAP_S = 1.0  # for a process to end that was killed
 
 
 def wait(quiet: int | None) -> None:
@@ -74,7 +75,9 @@ class Ahead:
         """Kill the process, if there is one."""
         if self.child is not None and not self._has_ended():
             processes.kill_tree(self.child)
-            self._has_ended()
+            end = time.monotonic() + _REAP_S
+            while not self._has_ended() and time.monotonic() < end:
+                time.sleep(_LOOK_S)
         self.child = None
 
     def _has_ended(self) -> bool:
