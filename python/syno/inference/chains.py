@@ -8,7 +8,6 @@ lies between the layers of a chain is memory that no tensor of PyTorch stands fo
 
 from __future__ import annotations
 
-import copy
 import functools
 import threading
 import weakref
@@ -21,6 +20,7 @@ from torch import fx, nn
 from syno.inference import memory
 from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.passes.pools import Pool
+from syno.inference.trace import copied
 
 _aten = torch.ops.aten
 # What gives another shape to the elements of a tensor in row-major order.
@@ -158,7 +158,7 @@ class Fast:
     """
 
     def __init__(self, network: fx.GraphModule) -> None:
-        graph = fx.GraphModule(network, copy.deepcopy(network.graph))
+        graph = fx.GraphModule(network, copied(network.graph))
         batch = _batch_of(graph)
         _from_input(graph, batch)
         self.chains: list[Chain] = []

@@ -178,7 +178,7 @@ class Outline:
             **dict(net.named_parameters(remove_duplicate=False)),
             **dict(net.named_buffers(remove_duplicate=False)),
         }
-        graph = copy.deepcopy(self._graph.graph)
+        graph = copied(self._graph.graph)
         held = {
             str(node.target): state.get(str(node.target), attribute(self._graph, str(node.target)))
             for node in graph.nodes
@@ -186,6 +186,15 @@ class Outline:
         }
         found = [_traced_pack(net, name, pack) for name, pack in packs]
         return Traced(fx.GraphModule(held, graph), found, self._batch)
+
+
+def copied(graph: fx.Graph) -> fx.Graph:
+    """A copy of a graph. `copy.deepcopy` also copies what torch says not to look at."""
+    made = fx.Graph(tracer_cls=graph._tracer_cls)
+    value, output = made.graph_copy(graph, {}, return_output_node=True)  # type: ignore[misc]
+    made.output(value).meta = dict(output.meta)
+    made._codegen = graph._codegen
+    return made
 
 
 def attribute(graph: fx.GraphModule, path: str) -> object:
