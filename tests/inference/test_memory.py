@@ -44,10 +44,11 @@ def close(found, expected):
 
 
 def test_results_on_the_way_share_blocks(compiled):
-    places = compiled._memory.places
-    assert len(places) > len({place.block for place in places.values()})
-    # What is returned has no place: the last convolution, and the mean.
-    assert {"syno_layer_2", "syno_pool_2"}.isdisjoint(places)
+    blocks = memory.in_blocks([(0, 1, 100), (1, 2, 50), (2, 3, 80), (3, 4, 60), (3, 5, 10)])
+    assert blocks == memory.Blocks([0, 1, 0, 1, 2], [100, 60, 10])
+    # What is returned has no place: the last convolution, and the means.
+    inner = {chain.name for chain in compiled._fast.chains} & set(compiled._fast._memory.places)
+    assert 0 < len(inner) < len(compiled._fast.chains)
 
 
 @torch.no_grad()
@@ -86,14 +87,14 @@ def test_an_error_gives_the_memory_back(net, compiled):
     x = torch.randn(1, 3, 16, 16)
     with pytest.raises(RuntimeError):
         compiled(x.double())
-    assert memory.result("syno_layer_0") is None
+    assert memory.of_this_call() is None
     close(compiled(x), net(x))
 
 
 @torch.no_grad()
 def test_large_results_are_not_kept(net, compiled, monkeypatch):
     monkeypatch.setattr(memory, "_MOST_KEPT", 1000)
-    compiled._memory._idle.clear()
+    compiled._fast._memory._idle.clear()
     x = torch.randn(1, 3, 16, 16)
     close(compiled(x), net(x))
-    assert not compiled._memory._idle
+    assert not compiled._fast._memory._idle

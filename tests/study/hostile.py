@@ -50,6 +50,14 @@ class Hostile:
         found = getattr(self, f"_{action}", lambda _: None)(argument)
         return found or Outcome("ok", accuracy=0.5, details={"pid": os.getpid()})
 
+    def compile_ahead(self, operator: Any) -> None:
+        """As `evaluate`, and leaves a note if it comes to its end."""
+        self.observer = Observer()
+        note = self._folder / f"ahead-{operator.replace(':', '-')}"
+        note.with_suffix(".began").write_text(str(os.getpid()))
+        self.evaluate(operator)
+        note.write_text("done")
+
     def _segfault(self, _: str) -> None:
         ctypes.string_at(0)
 
@@ -71,6 +79,9 @@ class Hostile:
     def _hang_in_c(self, _: str) -> None:
         # The interpreter's lock is never given back.
         ctypes.PyDLL(None).sleep(3600)
+
+    def _sleep(self, seconds: str) -> None:
+        time.sleep(float(seconds))
 
     def _stop(self, _: str) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)

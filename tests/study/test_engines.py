@@ -98,6 +98,7 @@ def test_what_does_not_compile_is_eager_and_the_trial_goes_on(evaluator, operato
 
     monkeypatch.setattr(Compiler, "library", fails)
     monkeypatch.setattr("syno.inference.compile", refused)
+    evaluator = dataclasses.replace(evaluator)  # with nothing that was compiled before
     evaluator.observer = notes = Notes()
     outcome = evaluator.evaluate(operator)
     assert outcome.status == "ok", outcome.reason
@@ -108,6 +109,29 @@ def test_what_does_not_compile_is_eager_and_the_trial_goes_on(evaluator, operato
     assert outcome.details["not_compiled"].startswith("g++ cannot compile")
     assert outcome.details["latency_engine"] == "eager"
     assert outcome.measurement is not None
+
+
+def test_what_a_trial_needs_is_compiled_ahead(evaluator, operator, tmp_path, monkeypatch):
+    alone = dataclasses.replace(evaluator)
+    outcome = alone.evaluate(operator)
+    monkeypatch.setenv("SYNO_CACHE", str(tmp_path))
+    forget_kernels()
+    ahead = dataclasses.replace(evaluator).prepared()
+    ahead.compile_ahead(operator)
+    forget_kernels()
+    compiled = []
+    monkeypatch.setattr(Compiler, "_compile", lambda *given, **_: compiled.append(given))
+    again = ahead.evaluate(operator)
+    assert compiled == []
+    assert (again.status, again.accuracy) == ("ok", outcome.accuracy)
+    assert again.details["latency_engine"] == "compiled"
+
+
+def forget_kernels():
+    """As another process, which finds only what is in the cache."""
+    from syno.codegen.torch_op import kernel
+
+    kernel._kernels.clear()
 
 
 def test_the_slowdown_is_that_of_compiled_steps(evaluator, operator):

@@ -18,11 +18,12 @@ from syno._util.tables import Table
 from syno.codegen.native import no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
-from syno.inference import memory
+from syno.inference.chains import Fast
+from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.layer import Layer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import Kept, layers_of
-from syno.inference.passes.pools import Pool, put_pools
+from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
 from syno.inference.trace import checked_inputs, module_name
 
@@ -31,35 +32,6 @@ COMPILE, PYTORCH = "compile", "pytorch"
 TOLERANCE = 1e-4
 # The same of a whole network whose layers are all right: small differences add up.
 _NETWORK_TOLERANCE = 1e-2
-
-
-class CompiledLayer(nn.Module):
-    """A call of a compiled kernel with its weights."""
-
-    def __init__(self, place: str, kernel: Kernel, layer: Layer) -> None:
-        super().__init__()
-        self.place = place
-        self.name = layer.name
-        self.key = kernel.key
-        self.epilogue = kernel.epilogue
-        self.packed: torch.Tensor
-        self.channel: torch.Tensor | None
-        self.register_buffer("packed", kernel.pack(layer.weights))
-        self.register_buffer("channel", layer.parts.channel)
-
-    def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
-        """The operator and its epilogue."""
-        given = (x, self.packed, self.channel, residual, self.key, self.epilogue)
-        y = memory.result(self.place)
-        if y is None:
-            found: torch.Tensor = torch.ops.syno.apply(*given)
-            return found
-        torch.ops.syno.apply.out(*given, out=y)
-        return y
-
-    def extra_repr(self) -> str:
-        """Name and epilogue, for printing a network."""
-        return ", ".join(part for part in (self.name, self.epilogue) if part)
 
 
 class ReportRow(NamedTuple):
@@ -85,27 +57,39 @@ class CompiledNetwork(nn.Module):
         super().__init__()
         self.network = graph
         self.rows = tuple(rows)
-        self._shapes = shapes  # None for a batch of any size
-        self._memory = memory.Memory(memory.plan(graph, (CompiledLayer, Pool)))
+        # None for a batch of any size.
+        self._shapes = [tuple(shape) for shape in shapes]
+        compiled = any(isinstance(module, CompiledLayer) for module in graph.modules())
+        self._fast = Fast(graph) if compiled else None
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> object:
         """What the network computes. UserError for an input of another shape."""
         for x, shape in zip(inputs, self._shapes, strict=False):
-            if len(x.shape) != len(shape) or any(
-                size is not None and size != own for size, own in zip(shape, x.shape, strict=False)
-            ):
-                expected = ["n" if size is None else size for size in shape]
+            found = tuple(x.shape)
+            if found != shape and (shape[:1] != (None,) or found[1:] != shape[1:] or not found):
                 raise UserError(
                     "the network was compiled for another shape of its input\n"
-                    f"  expected: {expected}      got: {list(x.shape)}\n"
+                    f"  expected: {['n' if size is None else size for size in shape]}"
+                    f"      got: {list(found)}\n"
                     "  what to do: call syno.compile with an example of that shape"
                 )
-        # What is traced, or is no plain tensor, is not computed in memory that is there already.
-        if torch.compiler.is_compiling() or any(type(x) is not torch.Tensor for x in inputs):
+        # What is traced is the network that everybody sees.
+        if torch.compiler.is_compiling() or self._fast is None or not self._fast.takes(inputs):
             return self.network(*inputs)
-        with self._memory.of_call(inputs[0].shape[0]):
-            return self.network(*inputs)
+        return self._fast(*inputs)
+
+    def layer_seconds(self, *inputs: torch.Tensor) -> float:
+        """Compute the network; the seconds that this took in the kernels of its layers."""
+        chains = [] if self._fast is None else self._fast.chains
+        for chain in chains:
+            chain.seconds = 0.0
+        try:
+            self(*inputs)
+            return sum(chain.seconds or 0.0 for chain in chains)
+        finally:
+            for chain in chains:
+                chain.seconds = None
 
     def train(self, mode: bool = True) -> CompiledNetwork:
         """It stays in evaluation mode: there is nothing to train. UserError for training mode."""
@@ -163,6 +147,18 @@ def compile(
             f"unknown value of 'missing': {shown(missing)}\n  expected: {COMPILE} or {PYTORCH}"
         )
     prepared = prepare(net, inputs, batch=True, convolutions=convolutions)
+    return compile_prepared(net, inputs, prepared, missing=missing, verify=verify)
+
+
+def compile_prepared(
+    net: nn.Module,
+    inputs: tuple[torch.Tensor, ...],
+    prepared: Prepared,
+    *,
+    missing: str = COMPILE,
+    verify: bool = True,
+) -> CompiledNetwork:
+    """`compile`, with the graph of the network, which is changed."""
     graph = prepared.graph
     graph.requires_grad_(False)
     calls = layers_of(graph)
@@ -188,6 +184,12 @@ def compile(
     return compiled
 
 
+def compile_kernels(prepared: Prepared) -> None:
+    """Compile the kernels of a network, so that `compile_prepared` finds them."""
+    layers = layers_of(prepared.graph)
+    _compiled({str(node.target): layer for node, layer in layers.items()}, COMPILE)
+
+
 def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer]:
     """The layers as kernels, each of which is compiled once, several at the same time."""
     groups: dict[tuple[str, str, int], list[str]] = {}
@@ -205,7 +207,7 @@ def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer
         kernels = pool.map(lambda layer: _kernel(layer, missing), first)
         for kernel, names in zip(kernels, groups.values(), strict=True):
             if kernel is not None:
-                made |= {name: CompiledLayer(name, kernel, layers[name]) for name in names}
+                made |= {name: CompiledLayer(kernel, layers[name]) for name in names}
             advance(1)
     return made
 

@@ -58,6 +58,39 @@ class Place:
         return math.prod(self.shape)
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of memory for values. block: the number of that of each value; sizes: of the
+    blocks."""
+
+    block: list[int]
+    sizes: list[int]
+
+
+def in_blocks(values: Sequence[tuple[int, int, int]]) -> Blocks:
+    """Blocks for values, of which those in one block are not needed at the same time.
+
+    values: of each, the numbers of the step that makes it and of the last one that needs it, and
+    its size; in the order in which they are made.
+    """
+    chosen: list[int] = []
+    sizes: list[int] = []
+    until: list[int] = []  # the number of the last step that needs what is in a block
+    for first, last, size in values:
+        free = [block for block, end in enumerate(until) if end < first]
+        # The smallest that is large enough, or else the largest.
+        free.sort(key=lambda block: (sizes[block] < size, abs(sizes[block] - size)))
+        if free:
+            block = free[0]
+        else:
+            block = len(sizes)
+            sizes.append(0)
+            until.append(0)
+        sizes[block], until[block] = max(sizes[block], size), last
+        chosen.append(block)
+    return Blocks(chosen, sizes)
+
+
 def plan(graph: fx.GraphModule, modules: Sequence[type[nn.Module]]) -> dict[str, Place]:
     """Places of the results of modules of these types, by their names in the graph.
 
@@ -78,26 +111,18 @@ def plan(graph: fx.GraphModule, modules: Sequence[type[nn.Module]]) -> dict[str,
             returned = used
         held[node] = {node} if own else set() if node.target in _FRESH else used
         last |= {node: number} if own else {}
-    found: dict[str, Place] = {}
-    sizes: list[int] = []  # of blocks
-    until: list[int] = []  # the number of the last node that needs what is in a block
+    shapes: dict[str, tuple[tuple[int, ...], bool]] = {}
+    values = []
     for number, node in enumerate(nodes):
         shape = _shape(node, batch) if node in last and node not in returned else None
-        if shape is None:
-            continue
-        size = math.prod(shape[0])
-        free = [block for block, end in enumerate(until) if end < number]
-        # The smallest that is large enough, or else the largest.
-        free.sort(key=lambda block: (sizes[block] < size, abs(sizes[block] - size)))
-        if free:
-            block = free[0]
-        else:
-            block = len(sizes)
-            sizes.append(0)
-            until.append(0)
-        sizes[block], until[block] = max(sizes[block], size), last[node]
-        found[str(node.target)] = Place(block, *shape)
-    return found
+        if shape is not None:
+            shapes[str(node.target)] = shape
+            values.append((number, last[node], math.prod(shape[0])))
+    blocks = in_blocks(values).block
+    return {
+        name: Place(block, *shape)
+        for (name, shape), block in zip(shapes.items(), blocks, strict=True)
+    }
 
 
 def _shape(node: fx.Node, batch: str) -> tuple[tuple[int, ...], bool] | None:
@@ -111,22 +136,20 @@ def _shape(node: fx.Node, batch: str) -> tuple[tuple[int, ...], bool] | None:
 
 
 class Memory:
-    """Results of modules for calls of a network: each call in flight has its own."""
+    """Results of modules for calls of a network: each call in flight has its own.
 
-    def __init__(self, places: Mapping[str, Place]) -> None:
+    places: of the results; scratch: floats of memory for each image, which modules use while they
+    compute.
+    """
+
+    def __init__(self, places: Mapping[str, Place], scratch: int = 0) -> None:
         self.places = dict(places)
-        self._idle: dict[int, list[dict[str, torch.Tensor]]] = {}
-
-    def __getstate__(self) -> dict[str, Place]:
-        return self.places
-
-    def __setstate__(self, places: dict[str, Place]) -> None:
-        self.places = places
-        self._idle = {}
+        self.scratch = scratch
+        self._idle: dict[int, list[Results]] = {}
 
     @contextmanager
     def of_call(self, batch: int) -> Iterator[None]:
-        """Until its end, `result` gives the results of this thread's call their memory."""
+        """Until its end, `of_this_call` gives the results of this thread's call their memory."""
         before = _call.results
         try:
             results = self._idle[batch].pop()
@@ -139,35 +162,46 @@ class Memory:
             _call.results = before
             self._give(batch, results)
 
-    def _made(self, batch: int) -> dict[str, torch.Tensor]:
+    def _made(self, batch: int) -> Results:
         sizes: dict[int, int] = {}
         for place in self.places.values():
             floats = place.floats * (batch if place.batched else 1)
             sizes[place.block] = max(sizes.get(place.block, 0), floats)
         with torch.inference_mode(False):  # calls outside of that mode write to it, too
             blocks = {block: torch.empty(size) for block, size in sizes.items()}
-            results = {}
+            scratch = torch.empty(self.scratch * batch)
+            tensors = {}
             for name, place in self.places.items():
                 shape = (batch, *place.shape) if place.batched else place.shape
-                results[name] = blocks[place.block][: math.prod(shape)].view(shape)
-        return results
+                tensors[name] = blocks[place.block][: math.prod(shape)].view(shape)
+        return Results(batch, tensors, scratch, sum(sizes.values()) + scratch.numel())
 
-    def _give(self, batch: int, results: dict[str, torch.Tensor]) -> None:
-        blocks = {tensor.untyped_storage().data_ptr(): tensor for tensor in results.values()}
-        if sum(tensor.untyped_storage().nbytes() for tensor in blocks.values()) > _MOST_KEPT:
+    def _give(self, batch: int, results: Results) -> None:
+        if results.floats * results.scratch.element_size() > _MOST_KEPT:
             return
         if batch not in self._idle and len(self._idle) > 1:
             self._idle.clear()
         self._idle.setdefault(batch, []).append(results)
 
 
+@dataclass(frozen=True)
+class Results:
+    """Memory of a call. batch: its size; tensors: the results of modules by name; scratch: what
+    modules use while they compute; floats: of all of it."""
+
+    batch: int
+    tensors: Mapping[str, torch.Tensor]
+    scratch: torch.Tensor
+    floats: int
+
+
 class _Call(threading.local):
-    results: Mapping[str, torch.Tensor] | None = None
+    results: Results | None = None
 
 
 _call = _Call()
 
 
-def result(name: str) -> torch.Tensor | None:
-    """The memory of a module's result in this thread's call; None where it has none."""
-    return None if _call.results is None else _call.results.get(name)
+def of_this_call() -> Results | None:
+    """The memory of this thread's call; None outside of one."""
+    return _call.results

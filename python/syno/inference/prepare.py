@@ -13,7 +13,7 @@ from syno.inference.passes.gelu import fuse_gelu
 from syno.inference.passes.layers import Kept, put_layers
 from syno.inference.passes.shapes import merge_reshapes
 from syno.inference.passes.sink import sink_moves
-from syno.inference.trace import trace
+from syno.inference.trace import Outline, Traced, trace
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,26 @@ class Prepared:
 
 
 def prepare(
-    net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool, convolutions: bool = True
+    net: nn.Module,
+    inputs: tuple[torch.Tensor, ...],
+    *,
+    batch: bool,
+    convolutions: bool = True,
+    outline: Outline | None = None,
 ) -> Prepared:
     """The graph of a network in evaluation mode, with what follows a layer folded into it.
 
-    batch: the first dimension is to take any size, where that is possible.
+    batch: the first dimension is to take any size, where that is possible; outline: of the network,
+    which then need not be traced.
 
     UserError where torch cannot trace the network.
     """
-    traced = trace(net, inputs, batch=batch)
+    traced = None if outline is None else outline.traced(net)
+    return folded(traced or trace(net, inputs, batch=batch), convolutions=convolutions)
+
+
+def folded(traced: Traced, *, convolutions: bool = True) -> Prepared:
+    """A graph with layers, and with what follows a layer folded into it."""
     with torch.no_grad():
         remove_identities(traced.graph)
         fold_constants(traced.graph)

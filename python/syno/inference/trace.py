@@ -14,7 +14,7 @@ import torch
 from torch import fx, nn
 
 from syno._util.errors import UserError
-from syno.network.placeholder import Placeholder
+from syno.network.placeholder import Placeholder, slots
 from syno.operators.kernel import KernelPack
 
 # Batch size that a network of any batch size is traced with; torch takes 1 as fixed.
@@ -55,11 +55,16 @@ class TracedPack:
 class _Marker(nn.Module):
     """In place of a kernel pack while the network is traced."""
 
-    def __init__(self, number: int, pack: KernelPack) -> None:
+    def __init__(self, number: int, shape: Sequence[int], batched: bool) -> None:
         super().__init__()
         self.number = number
-        self.batched = pack.operator.batch is not None
-        self.shape = list(pack.operator.shapes(pack.binding).output)
+        self.shape = list(shape)
+        self.batched = batched
+
+    @classmethod
+    def of(cls, number: int, pack: KernelPack) -> _Marker:
+        shape = pack.operator.shapes(pack.binding).output
+        return cls(number, shape, pack.operator.batch is not None)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         shape = [x.shape[0], *self.shape[1:]] if self.batched else self.shape
@@ -115,32 +120,110 @@ def trace(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> T
     with torch.no_grad():
         _run(marked, inputs)  # slots learn the sizes of their maps
     packs: list[TracedPack] = []
-    for name, pack in [(n, m) for n, m in marked.named_modules() if isinstance(m, KernelPack)]:
-        channel = None
-        marker = _Marker(len(packs), pack)
+    for name, pack in _packs(marked):
+        marker = _Marker.of(len(packs), pack)
+        packs.append(_traced_pack(marked, name, pack))
         if name:
             path, _, last = name.rpartition(".")
-            holder = marked.get_submodule(path)
-            channel = holder.channel if isinstance(holder, Placeholder) else None
-            setattr(holder, last, marker)
+            setattr(marked.get_submodule(path), last, marker)
         else:
             marked = marker
-        packs.append(TracedPack(name.removesuffix(".layer") or "network", pack, channel))
+    graph, any_batch = _exported(marked, inputs, batch=batch)
+    return Traced(graph, packs, any_batch)
+
+
+def _packs(net: nn.Module) -> list[tuple[str, KernelPack]]:
+    return [(name, each) for name, each in net.named_modules() if isinstance(each, KernelPack)]
+
+
+def _traced_pack(net: nn.Module, name: str, pack: KernelPack) -> TracedPack:
+    holder = net.get_submodule(name.rpartition(".")[0]) if name else None
+    channel = holder.channel if isinstance(holder, Placeholder) else None
+    return TracedPack(name.removesuffix(".layer") or "network", pack, channel)
+
+
+class Outline:
+    """The graph of a network with operators in all of its slots, which is the same for all.
+
+    It takes a second to trace, and serves every network that differs from the template in its
+    operators and weights alone. The template stays as it is, and its slots have run.
+
+    UserError where torch cannot trace the network, or nothing ran through a slot.
+    """
+
+    def __init__(self, template: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        marked = copy.deepcopy(template).eval()
+        with torch.no_grad():
+            _run(marked, inputs)
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        for name, slot in slots(marked).items():
+            if slot.shapes is None:
+                raise UserError(f"nothing ran through the slot '{name}'")
+            marker = _Marker(len(self._shapes), (1, *slot.shapes[1]), batched=True)
+            self._shapes[f"{name}.layer"] = slot.shapes[1]
+            slot.replace(marker)
+        self._graph, self._batch = _exported(marked, inputs, batch=True)
+
+    def traced(self, net: nn.Module) -> Traced | None:
+        """The graph of a network; None where not all of its slots hold operators."""
+        packs = _packs(net)
+        shapes = {
+            name: tuple(pack.operator.shapes(pack.binding).output)[1:]
+            for name, pack in packs
+            if pack.operator.batch is not None
+        }
+        if list(shapes.items()) != list(self._shapes.items()) or len(packs) != len(shapes):
+            return None
+        state = {
+            **dict(net.named_parameters(remove_duplicate=False)),
+            **dict(net.named_buffers(remove_duplicate=False)),
+        }
+        graph = copied(self._graph.graph)
+        held = {
+            str(node.target): state.get(str(node.target), attribute(self._graph, str(node.target)))
+            for node in graph.nodes
+            if node.op == "get_attr"
+        }
+        found = [_traced_pack(net, name, pack) for name, pack in packs]
+        return Traced(fx.GraphModule(held, graph), found, self._batch)
+
+
+def copied(graph: fx.Graph) -> fx.Graph:
+    """A copy of a graph. `copy.deepcopy` also copies what torch says not to look at."""
+    made = fx.Graph(tracer_cls=graph._tracer_cls)
+    value, output = made.graph_copy(graph, {}, return_output_node=True)  # type: ignore[misc]
+    made.output(value).meta = dict(output.meta)
+    made._codegen = graph._codegen
+    return made
+
+
+def attribute(graph: fx.GraphModule, path: str) -> object:
+    """What a node of the kind get_attr gives."""
+    held: object = graph
+    for name in path.split("."):
+        held = getattr(held, name)
+    return held
+
+
+def _exported(
+    marked: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool
+) -> tuple[fx.GraphModule, bool]:
+    """The graph, and whether it takes any size of the first dimension."""
     with _quiet(), torch.no_grad():
         if batch:
             more = tuple(torch.cat([x[:1]] * _TRACED_BATCH) for x in inputs)
             sizes = tuple({0: torch.export.Dim("batch")} for _ in inputs)
             try:
-                return Traced(_graph(marked, more, sizes), packs, True)
+                return _graph(marked, more, sizes), True
             except Exception as error:
                 # A network for one size of batch, or one that cannot be traced at all.
                 logging.getLogger(__name__).debug("not for any batch size: %s", error)
         try:
-            return Traced(_graph(marked, inputs, None), packs, False)
+            return _graph(marked, inputs, None), False
         except Exception as error:
             first = str(error).strip().partition("\n")[0]
             raise UserError(
-                f"torch.export cannot trace the network {type(net).__name__}: {first}\n"
+                f"torch.export cannot trace the network {type(marked).__name__}: {first}\n"
                 "  expected: a network whose operations do not depend on the values of its input"
             ) from error
 

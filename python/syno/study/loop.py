@@ -81,6 +81,7 @@ def run(
     study.counts_attempts = not getattr(evaluator, "is_isolated", False)
     study.counts_progress |= getattr(stopper, "looks_at_progress", False)
     evaluations = getattr(stopper, "evaluations", None)
+    announce = getattr(evaluator, "announce", None)  # see IsolatedEvaluator
     waits = False
     try:
         observer.on_start(study.record, study.settings, study.tally())
@@ -98,6 +99,8 @@ def run(
             waits = False
             for proposal in proposals:
                 observer.on_ask(proposal)
+                if announce is not None:
+                    announce(study.next_operator(evaluations))
                 outcome = _evaluate(study, evaluator, proposal, observer)
                 if checkpoints is not None:
                     checkpoints.keep(study.checkpoints_needed)

@@ -236,6 +236,20 @@ class Study:
             found.append(proposal)
         return found
 
+    def next_operator(self, evaluations: int | None = None) -> Operator | None:
+        """Return the new operator that `ask` will probably propose next; None if nothing says so.
+
+        It is not proposed by this. Results of open proposals may change it.
+        """
+        records = self.store.proposals(self.record)
+        count = sum(p.kind == OPERATOR and (p.is_open or p.is_evaluated) for p in records)
+        if not records or (evaluations is not None and count >= evaluations):
+            return None
+        found = self._enqueued(records)
+        if found is None and self._method.foresees:
+            found = self._method.propose(self._history(records[-1].ask + 1, records))
+        return found
+
     def enqueue(self, operator: Operator) -> None:
         """Let `ask` propose an operator before those of the search method.
 

@@ -47,14 +47,7 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
         WrongKernelError: compiled code differs from the emitted module.
         UserError: there is no C++ compiler.
     """
-    packs = [
-        module
-        for module in net.modules()
-        if isinstance(module, KernelPack) and not module.fold_weights
-    ]
-    kinds: dict[tuple[str, str, int], KernelPack] = {}
-    for pack in packs:
-        kinds.setdefault(_kind(pack), pack)
+    packs, kinds = _packs(net)
     if not kinds:
         yield 0
         return
@@ -71,6 +64,30 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
             pack.compiled = None
         for kernel in compiled.values():  # copies of the network have it, too
             kernel.close()
+
+
+def compile_kernels(net: nn.Module) -> None:
+    """Compile what `compiled_kernels` loads, so that it finds it in the cache.
+
+    Raises:
+        UserError: there is no C++ compiler.
+    """
+    _, kinds = _packs(net)
+    if kinds:
+        _compiled(list(kinds.values()))
+
+
+def _packs(net: nn.Module) -> tuple[list[KernelPack], dict[tuple[str, str, int], KernelPack]]:
+    """The operators of a network that are compiled, and one of each kind."""
+    packs = [
+        module
+        for module in net.modules()
+        if isinstance(module, KernelPack) and not module.fold_weights
+    ]
+    kinds: dict[tuple[str, str, int], KernelPack] = {}
+    for pack in packs:
+        kinds.setdefault(_kind(pack), pack)
+    return packs, kinds
 
 
 class CompiledKernel:

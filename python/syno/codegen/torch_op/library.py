@@ -81,7 +81,7 @@ def _text(name: str) -> str:
 def operator_source() -> str:
     """The translation unit of the operator."""
     source = _text("apply.cpp")
-    for name in ("kernel.h", "pool.h"):
+    for name in ("kernel.h", "chain.h", "pool.h"):
         source = source.replace(f'#include "{name}"', _text(name))
     return source
 

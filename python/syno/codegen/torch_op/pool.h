@@ -55,42 +55,21 @@ __attribute__((optimize("O3"))) void pool_rows(const Windows& w, const float* x,
 /// A row for each thread, which stays for its next call.
 thread_local Workspace pool_row;
 
-Tensor pool(const Tensor& x, const std::array<std::int64_t, 6>& sizes, bool average,
-            const MaybeTensor& out) {
-  check_kind(x, "x");
-  if (aoti_torch_grad_mode_is_enabled()) check_grad(x, "x");
-  if (x.dim() != 4)
-    refuse("syno::pool: x has " + std::to_string(x.dim()) + " dimensions\n  expected: 4");
-  const std::array<std::int64_t, 4> order = {0, 1, 2, 3};
-  const auto shape = x.sizes();
-  Dims given{}, made{};
-  std::copy(shape.begin(), shape.end(), given.begin());
-  made = given;
-  Windows w{};
+/// Sets the sizes of the results; false for windows that do not fit into the maps.
+bool complete(Windows& w, bool average) {
   for (int d = 0; d < 2; ++d) {
-    w.kernel[d] = sizes[d], w.stride[d] = sizes[2 + d], w.padding[d] = sizes[4 + d],
-    w.size[d] = given[2 + d];
     const bool right = w.kernel[d] > 0 && w.stride[d] > 0 && w.padding[d] >= 0 &&
                        2 * w.padding[d] <= w.kernel[d] && w.size[d] > 0 &&
                        w.size[d] + 2 * w.padding[d] >= w.kernel[d] &&
                        !(average && w.padding[d] > 0);
-    if (!right) refuse("syno::pool: windows that do not fit into x " + text(given.data(), 4));
-    made[2 + d] = w.out[d] = (w.size[d] + 2 * w.padding[d] - w.kernel[d]) / w.stride[d] + 1;
+    if (!right) return false;
+    w.out[d] = (w.size[d] + 2 * w.padding[d] - w.kernel[d]) / w.stride[d] + 1;
   }
-  const Layout of_x = layout(given.data(), order.data(), 4, false, 1);
-  const Layout of_y = layout(made.data(), order.data(), 4, false, 1);
-  const Tensor data = in_order(x, of_x);
-  const std::int64_t rows = made[0] * made[1] * made[2];
-  const float* const from = data.const_data_ptr<float>();
-  bool direct = true;
-  if (out) {
-    check_kind(*out, "out");
-    check_shape(*out, "out", of_y, false);
-    direct = has_strides(*out, of_y) &&
-             !overlap(out->mutable_data_ptr<float>(), rows * made[3], from, floats_of(of_x, false));
-  }
-  Tensor y = out && direct ? *out : empty(of_y);
-  float* const to = y.mutable_data_ptr<float>();
+  return true;
+}
+
+void pool_maps(const Windows& w, const float* from, float* to, std::int64_t maps, bool average) {
+  const std::int64_t rows = maps * w.out[0];
   const float factor = average ? 1.0f / static_cast<float>(w.kernel[0] * w.kernel[1]) : 1.0f;
   const std::int64_t room = (w.out[1] - 1) * w.stride[1] + w.kernel[1] + w.size[1] + w.padding[1];
   const auto some = [&](std::int64_t begin, std::int64_t end) {
@@ -106,6 +85,41 @@ Tensor pool(const Tensor& x, const std::array<std::int64_t, 6>& sizes, bool aver
   else
     torch::stable::parallel_for(
         0, rows, std::max<std::int64_t>(1, rows / torch::stable::get_num_threads()), some);
+}
+
+Tensor pool(const Tensor& x, const std::array<std::int64_t, 6>& sizes, bool average,
+            const MaybeTensor& out) {
+  check_kind(x, "x");
+  if (aoti_torch_grad_mode_is_enabled()) check_grad(x, "x");
+  if (x.dim() != 4)
+    refuse("syno::pool: x has " + std::to_string(x.dim()) + " dimensions\n  expected: 4");
+  const std::array<std::int64_t, 4> order = {0, 1, 2, 3};
+  const auto shape = x.sizes();
+  Dims given{}, made{};
+  std::copy(shape.begin(), shape.end(), given.begin());
+  made = given;
+  Windows w{};
+  for (int d = 0; d < 2; ++d)
+    w.kernel[d] = sizes[d], w.stride[d] = sizes[2 + d], w.padding[d] = sizes[4 + d],
+    w.size[d] = given[2 + d];
+  if (!complete(w, average))
+    refuse("syno::pool: windows that do not fit into x " + text(given.data(), 4));
+  made[2] = w.out[0];
+  made[3] = w.out[1];
+  const Layout of_x = layout(given.data(), order.data(), 4, false, 1);
+  const Layout of_y = layout(made.data(), order.data(), 4, false, 1);
+  const Tensor data = in_order(x, of_x);
+  const float* const from = data.const_data_ptr<float>();
+  bool direct = true;
+  if (out) {
+    check_kind(*out, "out");
+    check_shape(*out, "out", of_y, false);
+    direct =
+        has_strides(*out, of_y) && !overlap(out->mutable_data_ptr<float>(), floats_of(of_y, false),
+                                            from, floats_of(of_x, false));
+  }
+  Tensor y = out && direct ? *out : empty(of_y);
+  pool_maps(w, from, y.mutable_data_ptr<float>(), made[0] * made[1], average);
   if (!out || direct) return y;
   copy(*out, y);
   return *out;

@@ -8,6 +8,8 @@ import torch
 from torch import fx
 from torch.utils._pytree import tree_map_only
 
+from syno.inference.trace import attribute
+
 _aten = torch.ops.aten
 # Operators that give their first argument, always or in evaluation mode.
 IDENTITIES = (
@@ -27,17 +29,10 @@ def constants(graph: fx.GraphModule) -> dict[str, torch.Tensor]:
     found = {}
     for node in graph.graph.nodes:
         if node.op == "get_attr":
-            value = _attribute(graph, str(node.target))
+            value = attribute(graph, str(node.target))
             if isinstance(value, torch.Tensor):
                 found[node.name] = value.detach()
     return found
-
-
-def _attribute(graph: fx.GraphModule, path: str) -> object:
-    held: object = graph
-    for name in path.split("."):
-        held = getattr(held, name)
-    return held
 
 
 def remove_identities(graph: fx.GraphModule) -> None:

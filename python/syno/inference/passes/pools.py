@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from syno.inference import memory
 from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
@@ -17,29 +16,29 @@ _ADAPTIVE, _MEAN = _aten.adaptive_avg_pool2d.default, _aten.mean.dim
 
 
 class Pool(nn.Module):
-    """Windows of a maximum or an average over maps; window: height and width of the windows, of
-    their distance, and of what is around the maps; flat: windows are whole maps, and the result has
-    no dimensions of them."""
+    """Windows of a maximum or an average over maps; size: height and width of the maps; window:
+    those of the windows, of their distance, and of what is around the maps; flat: windows are whole
+    maps, and the result has no dimensions of them."""
 
     def __init__(
-        self, place: str, name: str, window: tuple[int, ...], average: bool, flat: bool = False
+        self,
+        name: str,
+        size: tuple[int, int],
+        window: tuple[int, ...],
+        average: bool,
+        flat: bool = False,
     ) -> None:
         super().__init__()
-        self.place = place
         self.name = name
+        self.size = size
         self.window = window
         self.average = average
         self.flat = flat
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The maximum or average of each window."""
-        y = memory.result(self.place)
-        if y is None:
-            found: torch.Tensor = torch.ops.syno.pool(x, *self.window, self.average)
-            return found.flatten(1) if self.flat else found
-        out = y[..., None, None] if self.flat else y
-        torch.ops.syno.pool.out(x, *self.window, self.average, out=out)
-        return y
+        found: torch.Tensor = torch.ops.syno.pool(x, *self.window, self.average)
+        return found.flatten(1) if self.flat else found
 
     @property
     def kind(self) -> str:
@@ -60,7 +59,8 @@ def put_pools(graph: fx.GraphModule) -> list[Pool]:
             continue
         name = f"syno_pool_{len(found)}"
         flat = node.meta["val"].dim() == 2  # the mean of each map
-        pool = Pool(name, module_name(node), window, node.target is not _MAX, flat)
+        size = tuple(node.args[0].meta["val"].shape[2:])
+        pool = Pool(module_name(node), size, window, node.target is not _MAX, flat)
         graph.add_module(name, pool)
         with graph.graph.inserting_before(node):
             made = graph.graph.call_module(name, (node.args[0],))

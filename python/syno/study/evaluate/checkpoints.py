@@ -12,6 +12,7 @@ from pathlib import Path
 
 from syno._util.cache_folder import private_cache
 from syno._util.errors import UserError
+from syno.operators.operator import Operator
 from syno.store import Store, StudyRecord
 from syno.store.records import digest
 
@@ -77,3 +78,11 @@ class Checkpoints:
 
 def _name(key: str, first: int) -> str:
     return f"{key[:_DIGITS]}-{first}{_ENDING}"
+
+
+def checkpoint(folder: Path | None, operator: Operator | None, seed: int) -> Path | None:
+    """Return the checkpoint in `folder` for an operator, or for the original network (None)."""
+    if folder is None:
+        return None
+    name = "baseline" if operator is None else operator.key[:16]
+    return folder / f"{name}-{seed}.ckpt"

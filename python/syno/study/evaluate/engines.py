@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
+import os
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import nn
 
-from syno import options
+from syno import inference, options
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import no_compiler
+from syno.codegen.native.compiler import TRAINING_FLAGS, find_compiler
 from syno.codegen.native.kernels import compiled_kernels
 from syno.codegen.torch_op.library import kernel_compiler
 from syno.engines import engine as engines
+from syno.inference.compiled_network import compile_kernels, compile_prepared
+from syno.inference.prepare import folded, prepare
+from syno.inference.trace import Outline
 from syno.measure.timing import Timing, interleaved
 from syno.options import TimingOptions, TrainOptions
 from syno.store.documents import EngineTime
+from syno.study.evaluate.network import Network
 
 EAGER = "eager"
 COMPILED = "compiled"
 # Engines of others that run the original network beside Syno's, where they are installed.
 _RIVALS = ("openvino", "onnxruntime")
+# The priority of compilations beside a training, as `nice` counts it.
+_NICE = 10
 _PAUSE = 0.03  # seconds after which the threads of an engine have stopped waiting actively
 
 
@@ -48,10 +59,69 @@ def decide(
     return train, timing, f"operators are trained and measured in eager PyTorch: {first}"
 
 
-def prepare() -> None:
-    """Prepare what is the same for the compiled networks of all evaluations."""
+class Shared:
+    """What the compiled networks of all evaluations have in common.
+
+    Args:
+        network: the network of the study.
+
+    Raises:
+        UserError: the network cannot be compiled.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._example = network.inputs(1)
+        with torch.inference_mode(False):
+            net = network.original().eval()
+            self._outline = Outline(net, (self._example,))
+            self._original = inference.compile(net, self._example)
+
+    def prepared(
+        self, net: nn.Module, x: torch.Tensor, *, is_original: bool
+    ) -> Callable[[], object]:
+        """Return a function that runs a network, compiled.
+
+        Args:
+            net: a copy of the network of the study, with operators or, if `is_original`, as it is.
+            x: the input of every call.
+            is_original: whether its layers and weights are those of the network of the study.
+        """
+        if is_original:
+            compiled = self._original
+        else:
+            with torch.inference_mode(False):
+                inputs = (x.clone(),)
+                graph = prepare(net, inputs, batch=True, outline=self._outline)
+                compiled = compile_prepared(net, inputs, graph)
+        return lambda: compiled(x)
+
+    @contextlib.contextmanager
+    def compiling(self, net: nn.Module) -> Iterator[None]:
+        """Compile the kernels of a network for `prepared` during the block, beside what runs in it.
+
+        The block may train the network: kernels do not depend on its weights.
+        """
+        traced = self._outline.traced(copy.deepcopy(net).eval())
+        if traced is None:  # it would be traced, which must not happen beside other work of torch
+            yield
+            return
+        with ThreadPoolExecutor(1, initializer=_give_way) as pool:
+            made = pool.submit(lambda: compile_kernels(folded(traced)))
+            yield
+            made.exception()  # it is met again, and reported, when the network is measured
+
+
+def _give_way() -> None:
+    """Lower the priority of this thread and of the compilers that it starts."""
+    with contextlib.suppress(OSError, AttributeError):  # of Linux
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+
+
+def prepare_compilers() -> None:
+    """Prepare what is the same for the compilations of all evaluations."""
     with contextlib.suppress(UserError):  # what goes wrong here does so in each evaluation
         kernel_compiler().precompile()
+        find_compiler().precompile(TRAINING_FLAGS)
 
 
 @contextlib.contextmanager

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import signal
 import time
 import traceback
 import warnings
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
-from syno.codegen.native.kernels import WrongKernelError
+from syno.codegen.native.kernels import WrongKernelError, compile_kernels
 from syno.codegen.verify import Verification, verify
 from syno.data import DataSet, Records
 from syno.data.custom import CustomEvaluation
@@ -33,6 +34,7 @@ from syno.store import BaselineLatency, MeasurementResult, Outcome, Verification
 from syno.store.documents import Details
 from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json, digest, plain
 from syno.study.evaluate import engines
+from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, evaluated
 from syno.study.evaluate.engines import COMPILED, EAGER
 from syno.study.evaluate.loading import Data, load_for
@@ -122,6 +124,25 @@ class NetworkEvaluator:
     weights: Path | None = None
     _resumed: int = field(default=0, init=False)
 
+    def prepared(self) -> NetworkEvaluator:
+        """Prepare what is the same for all evaluations, in the process that forks them."""
+        if COMPILED in (self.kernels, self.timing.latency):
+            engines.prepare_compilers()
+        _ = self._shared
+        return self
+
+    @functools.cached_property
+    def _shared(self) -> engines.Shared | None:
+        """What the timed networks have in common; None if they are not compiled."""
+        # An evaluation by the user may change the network itself.
+        wanted = self.measured and not isinstance(self.dataset, CustomEvaluation)
+        if not wanted or self.timing.latency != COMPILED:
+            return None
+        try:
+            return engines.Shared(self.network)
+        except UserError:  # each evaluation meets and reports it
+            return None
+
     def baseline(self, state: Path | None = None) -> Outcome:
         """Train and time the original network.
 
@@ -171,6 +192,13 @@ class NetworkEvaluator:
                 details={"traceback": traceback.format_exc(limit=-8)},
             )
 
+    def compile_ahead(self, operator: Operator) -> None:
+        """Compile what `evaluate` needs for an operator, so that it finds that in the cache."""
+        net, _ = self.network.with_operator(operator)
+        with self._compiling(net):
+            if self._trains_compiled:
+                compile_kernels(net)
+
     def repeat(self, operator: Operator, seed: int) -> Outcome:
         """Train the network with an operator again, with another seed and without a timing."""
         network = self.network.reseeded(seed)
@@ -205,7 +233,8 @@ class NetworkEvaluator:
             with self._kernels(net) as not_compiled:
                 slowdown = self._slowdown(net)
                 if slowdown <= self.max_slowdown:
-                    training = self._train(net, operator, state)
+                    with self._compiling(net):
+                        training = self._train(net, operator, state)
         except WrongKernelError as error:
             return self._rejected(operator, str(error), began, verification=_together(checks))
         if slowdown > self.max_slowdown:
@@ -258,11 +287,15 @@ class NetworkEvaluator:
 
     def _kernels(self, net: nn.Module) -> AbstractContextManager[str | None]:
         """Run the operators of a network as compiled code, if requested; gives why not."""
-        wanted = self.device == "cpu" and self.fidelity.recipe.precision == FLOAT32
-        if wanted and self.kernels == COMPILED:
+        if self._trains_compiled:
             self.observer.on_step("compile")
             return engines.kernels(net, COMPILED, self.observer.on_note)
         return engines.kernels(net, EAGER, self.observer.on_note)
+
+    @property
+    def _trains_compiled(self) -> bool:
+        on_cpu = self.device == "cpu" and self.fidelity.recipe.precision == FLOAT32
+        return on_cpu and self.kernels == COMPILED
 
     def _slowdown(self, net: nn.Module) -> float:
         """Divide the time of a training step by that of the original network."""
@@ -346,7 +379,7 @@ class NetworkEvaluator:
                 warmup=self.timing.warmup,
                 threads=self.timing.threads,
                 tokens=self.network.vocabulary,
-                prepare=self._prepare(name),
+                prepare=self._prepare(name, original),
             )
             return _Timed(found, name)
 
@@ -372,11 +405,18 @@ class NetworkEvaluator:
         )
         return {"rivals": found} if found else {}
 
-    def _prepare(self, engine: str) -> Prepare:
+    def _prepare(self, engine: str, original: nn.Module | None) -> Prepare:
         """Return how the networks that are timed come to be run by an engine."""
         if engine == EAGER:
             return eager
-        return get_engine(_ENGINES[engine]).prepare
+        shared = self._shared if engine == COMPILED and original is not None else None
+        if shared is None:
+            return get_engine(_ENGINES[engine]).prepare
+        return lambda net, x, _: shared.prepared(net, x, is_original=net is original)
+
+    def _compiling(self, net: nn.Module) -> AbstractContextManager[None]:
+        """Compile the network that is timed while it is trained in the block."""
+        return nullcontext() if self._shared is None else self._shared.compiling(net)
 
     def _with_int8(self, found: Outcome, net: nn.Module) -> Outcome:
         """Add the outcome of the network in INT8 to `beside`."""
@@ -489,14 +529,6 @@ class NetworkEvaluator:
         )
 
 
-def checkpoint(folder: Path | None, operator: Operator | None, seed: int) -> Path | None:
-    """Return the checkpoint in `folder` for an operator, or for the original network (None)."""
-    if folder is None:
-        return None
-    name = "baseline" if operator is None else operator.key[:16]
-    return folder / f"{name}-{seed}.ckpt"
-
-
 def make_evaluator(
     network: Network,
     data: str,
@@ -518,20 +550,18 @@ def make_evaluator(
     """
     if settings.get("quantization") is not None:  # once, and not in every child
         fx_mode()
-    if settings["timing"].latency == COMPILED:
-        engines.prepare()
     dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(
             f"the data set '{data}' changed while the search began\n"
             f"  expected: {fingerprint}      got: {dataset.fingerprint}"
         )
-    return NetworkEvaluator(network, dataset, **settings)
+    return NetworkEvaluator(network, dataset, **settings).prepared()
 
 
 def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> NetworkEvaluator:
     """Make an evaluator in another process for data that is sent to it: see `make_evaluator`."""
-    return NetworkEvaluator(network, dataset, **settings)
+    return NetworkEvaluator(network, dataset, **settings).prepared()
 
 
 def _together(checks: list[Verification]) -> VerificationResult:

@@ -4,6 +4,7 @@
                                   ^  <-- pipe: events, answer
                                   |  <-- pipe: what it prints
                                   +--- time, memory, end of the search
+                                  +---- fork -->  child: compiles for the next evaluation (ahead.py)
 
 It imports torch and loads network and data once, so that a child starts within milliseconds and
 shares their memory. It has one thread, and runs nothing in torch that could start more: a child of
@@ -37,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
 from syno.network.models.extras import load_extra
-from syno.study.evaluate import processes
+from syno.study.evaluate import ahead, processes
 
 if TYPE_CHECKING:
     from syno.store import Outcome
@@ -119,7 +120,8 @@ class Ready:
 class Request:
     """One evaluation: `operator` is pickled, None for the baseline. Limits may be None; so is
     `rung` without a ladder. stopped_s: how long a process of it may be stopped (SIGSTOP).
-    seed: of a repetition of a training; None for the first one."""
+    seed: of a repetition of a training; None for the first one. ahead: pickled, the operator that
+    is probably evaluated next."""
 
     operator: bytes | None
     seconds: float | None
@@ -127,6 +129,7 @@ class Request:
     rung: int | None = None
     stopped_s: float = math.inf
     seed: int | None = None
+    ahead: bytes | None = None
 
 
 @dataclass
@@ -205,10 +208,14 @@ class _Frames:
 
 
 class _Relay:
-    """Stands for the observer in a child: every call is sent to the search."""
+    """Stands for the observer in a child: every call is sent to the search.
 
-    def __init__(self, end: int) -> None:
+    A measurement begins when nothing is compiled any more.
+    """
+
+    def __init__(self, end: int, quiet: int | None = None) -> None:
         self._end = end
+        self._quiet = quiet
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if not name.startswith("on_"):
@@ -216,6 +223,8 @@ class _Relay:
 
         def send(*arguments: object) -> None:
             write(self._end, EVENT, pickle.dumps((name, arguments)))
+            if (name, arguments) == ("on_step", ("measure",)):
+                ahead.wait(self._quiet)
 
         return send
 
@@ -228,22 +237,26 @@ class _Server:
         self._setup = setup
         self._evaluator = evaluator
         self._self = os.getpid()
+        self._ahead = ahead.Ahead()
 
     def serve(self) -> None:
         """Answers requests until the search goes."""
-        while True:
-            try:
-                what, content = read(self._search)
-            except (EOFError, ConnectionError):
-                return
-            assert what == REQUEST
-            ended = self._evaluate(pickle.loads(content))
-            if ended is None:
-                return
-            write(self._search, END, pickle.dumps(ended))
+        with self._ahead:
+            while True:
+                try:
+                    what, content = read(self._search)
+                except (EOFError, ConnectionError):
+                    return
+                assert what == REQUEST
+                ended = self._evaluate(pickle.loads(content))
+                if ended is None:
+                    return
+                write(self._search, END, pickle.dumps(ended))
 
     def _evaluate(self, request: Request) -> Ended | None:
         """Runs one child to its end; None when the search went away meanwhile."""
+        self._ahead.finish()
+        quiet = self._compile_ahead(request)
         answers, to_answers = os.pipe()
         prints, to_prints = os.pipe()
         child = os.fork()
@@ -251,16 +264,36 @@ class _Server:
             self._search.close()
             os.close(answers)
             os.close(prints)
-            _run_child(self._self, self._setup, self._evaluator, request, to_answers, to_prints)
+            relay = _Relay(to_answers, quiet)
+            _run_child(
+                self._self, self._setup, self._evaluator, request, relay, to_answers, to_prints
+            )
         os.close(to_answers)
         os.close(to_prints)
+        if quiet is not None:
+            os.close(quiet)
         with contextlib.suppress(ConnectionError):  # the watch sees that the search has gone
             write(self._search, EVENT, pickle.dumps(("on_process", (child,))))
         try:
-            return _Watch(self._search, child, answers, prints, request).until_the_end()
+            watch = _Watch(self._search, child, answers, prints, request, self._ahead)
+            return watch.until_the_end()
         finally:
             os.close(answers)
             os.close(prints)
+
+    def _compile_ahead(self, request: Request) -> int | None:
+        """Start the compilation for the next evaluation; what `ahead.wait` takes."""
+        compiles = getattr(self._evaluator, "compile_ahead", None)
+        if request.ahead is None or compiles is None:
+            return None
+        operator = request.ahead
+
+        def run() -> None:
+            self._search.close()
+            _become_child(self._self, self._setup, request, os.open(os.devnull, os.O_WRONLY))
+            compiles(pickle.loads(operator))
+
+        return self._ahead.start(run)
 
 
 class _Watch:
@@ -272,9 +305,16 @@ class _Watch:
     """
 
     def __init__(
-        self, search: socket.socket, child: int, answers: int, prints: int, request: Request
+        self,
+        search: socket.socket,
+        child: int,
+        answers: int,
+        prints: int,
+        request: Request,
+        beside: ahead.Ahead,
     ) -> None:
         self._search, self._child, self._request = search, child, request
+        self._beside = beside
         self._prints = prints
         self._open = {answers, prints}
         self._frames = _Frames()
@@ -335,7 +375,7 @@ class _Watch:
         if now - self._pulsed < _PULSE_S:
             return
         self._pulsed = now
-        below = processes.descendants(self._server)
+        below = processes.descendants(self._server, self._beside.child)
         self._is_stopped = any(processes.activity(each).is_stopped for each in below)
         # A search that does not read at the moment needs none, and the next poll says when it has
         # gone. So short a message is never cut.
@@ -344,7 +384,8 @@ class _Watch:
 
     def _broken_limit(self) -> str | None:
         limit = self._request.memory
-        held = processes.memory(processes.descendants(self._server), limit or sys.maxsize)
+        below = processes.descendants(self._server, self._beside.child)
+        held = processes.memory(below, limit or sys.maxsize)
         self._ended.peak = max(self._ended.peak, held)
         if limit is not None and held > limit:
             return MEMORY
@@ -399,7 +440,7 @@ class _Watch:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGKILL)
         has_ended = self._wait()
-        self._ended.left = not processes.clear(self._server) or not has_ended
+        self._ended.left = not processes.clear(self._server, self._beside.child) or not has_ended
         for end in tuple(self._open):  # what was written before the end: nobody writes any more
             for _ in range(MOST_ANSWER // _CHUNK):
                 if not self._take(end):
@@ -412,13 +453,14 @@ def _run_child(
     setup: Setup,
     evaluator: Any,
     request: Request,
+    relay: _Relay,
     answers: int,
     prints: int,
 ) -> None:
     """The child, from fork to `_exit`: nothing of the server's code runs after it."""
     try:
         _become_child(server, setup, request, prints)
-        evaluator.observer = _Relay(answers)
+        evaluator.observer = relay
         answer = _answer(evaluator, request)
         write(answers, ANSWER, answer)
     except BaseException:

@@ -98,6 +98,7 @@ class IsolatedEvaluator:
         self._child: int | None = None
         self._server: ServerProcess | None = None
         self._rung: int | None = None  # of the evaluation that runs
+        self._ahead: bytes | None = None  # the operator that was announced
         self.ready: Ready | None = None
 
     def start(self) -> None:
@@ -127,6 +128,14 @@ class IsolatedEvaluator:
         if self._child is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._child, signal.SIGTERM)
+
+    def announce(self, operator: Operator | None) -> None:
+        """Name the operator that is probably evaluated after the next one.
+
+        What is compiled for it is compiled beside that evaluation, unless there is one processor.
+        """
+        alone = len(os.sched_getaffinity(0)) < 2
+        self._ahead = None if operator is None or alone else pickle.dumps(operator)
 
     def baseline(self, rung: int | None = None) -> Outcome:
         """Evaluate the original network: see Evaluator and RungEvaluator."""
@@ -170,7 +179,8 @@ class IsolatedEvaluator:
         server = self._started()
         try:
             limit = server_process.SILENCE_S
-            request = Request(operator, seconds, self._memory, rung, limit, seed)
+            ahead, self._ahead = self._ahead, None
+            request = Request(operator, seconds, self._memory, rung, limit, seed, ahead)
             server.request(pickle.dumps(request))
             answers = server.replies(seconds)
             while True:

@@ -109,16 +109,21 @@ def threads(process: int) -> int:
     return int(psutil.Process(process).num_threads())
 
 
-def descendants(process: int) -> list[int]:
-    """Children, their children and so on, those that have ended and were not waited for as well."""
+def descendants(process: int, spared: int | None = None) -> list[int]:
+    """Children, their children and so on, those that have ended and were not waited for as well.
+
+    spared: a child that is left out, with its own.
+    """
     if not _LISTS_CHILDREN:
         with contextlib.suppress(psutil.NoSuchProcess):
-            return [child.pid for child in psutil.Process(process).children(recursive=True)]
+            below = [child.pid for child in psutil.Process(process).children(recursive=True)]
+            own = set() if spared is None else {spared, *descendants(spared)}
+            return [each for each in below if each not in own]
         return []
     found: list[int] = []
     queue = [process]
     while queue:
-        children = _children(queue.pop())
+        children = [child for child in _children(queue.pop()) if child != spared]
         found += children
         queue += children
     return found
@@ -219,13 +224,14 @@ def kill_tree(process: int) -> bool:
     return not alive
 
 
-def clear(process: int) -> bool:
+def clear(process: int, spared: int | None = None) -> bool:
     """Kills and waits for all below `process`, which is this one; False when something stays.
 
     Killing goes on until nothing is left: a process that forks while it is killed leaves children.
+    spared: a child that stays, with its own.
     """
     end = time.monotonic() + _REAP_S
-    while left := descendants(process):
+    while left := descendants(process, spared):
         for each in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(each, signal.SIGKILL)

@@ -62,6 +62,10 @@ class LadderEvaluator:
         """See RungEvaluator. The training starts from the beginning."""
         return self._rungs[rung].repeat(operator, seed)
 
+    def compile_ahead(self, operator: Operator) -> None:
+        """See NetworkEvaluator. New operators begin at the lowest rung."""
+        self._rungs[0].compile_ahead(operator)
+
     def failure(self) -> Outcome:
         """Return the outcome of an evaluation without a result, at the lowest rung."""
         return self._rungs[0].failure()
@@ -205,6 +209,7 @@ def make_custom_ladder_evaluator(
     """Make an evaluator in another process for data that is sent to it, as all rungs share it."""
     count = len(ladder.rungs)
     each = evaluators(ladder, [network] * count, [data] * count, **settings)
+    each[0].prepared()
     return LadderEvaluator(ladder, each, checkpoints)
 
 
@@ -239,4 +244,5 @@ def make_ladder_evaluator(
             f"  expected: {fingerprints[-1]}      got: {found[-1]}"
         )
     each = evaluators(ladder, [*lower, top], sets, **settings)
+    each[0].prepared()  # most evaluations are at the lowest rung
     return LadderEvaluator(ladder, each, checkpoints)

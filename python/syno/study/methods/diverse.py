@@ -45,6 +45,8 @@ class DiverseSampling:
             because planning each of them takes time.
     """
 
+    foresees = True
+
     def __init__(
         self,
         candidates: Candidates,

@@ -30,6 +30,8 @@ class LearningMethod:
         seed: of the random numbers.
     """
 
+    foresees = False
+
     # Whether the core depends on the order of answers among the proposals. Otherwise, a value that
     # changes later, as ranks at the rungs of a ladder do, is replaced without a new core.
     is_ordered = False

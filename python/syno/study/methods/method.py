@@ -17,7 +17,12 @@ T = TypeVar("T")
 
 
 class Method(Protocol):
-    """A search method."""
+    """A search method.
+
+    foresees: whether proposals hardly depend on results, so that the next one is known before.
+    """
+
+    foresees: bool
 
     def propose(self, history: History) -> Operator | None:
         """Return the next operator, or None if there is none left.

@@ -153,6 +153,8 @@ class SurrogateSearch:
             the first proposals, and count the less, the worse they rank the results of this study.
     """
 
+    foresees = False
+
     def __init__(
         self,
         candidates: Candidates,

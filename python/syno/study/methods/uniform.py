@@ -11,6 +11,8 @@ from syno.study.methods.method import choose
 class UniformSampling:
     """Samples uniformly without replacement."""
 
+    foresees = True
+
     def __init__(self, candidates: Candidates, seed: int) -> None:
         self._candidates = candidates
         self._seed = seed

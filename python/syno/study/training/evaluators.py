@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from syno._util.errors import UserError
 from syno.store.records import OK, PAUSED
 from syno.study.evaluate import evaluator as evaluation
-from syno.study.evaluate.evaluator import NetworkEvaluator, checkpoint
+from syno.study.evaluate.checkpoints import checkpoint
+from syno.study.evaluate.evaluator import NetworkEvaluator
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.isolation import isolated
 
