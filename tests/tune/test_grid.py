@@ -1,4 +1,4 @@
-"""Grids: the form of the artifact and the shorter one, their tasks, and what is wrong with others."""
+"""Grids: the form of the artifact and the shorter one, their tasks, and wrong ones."""
 
 from __future__ import annotations
 

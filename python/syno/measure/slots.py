@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
@@ -68,7 +69,7 @@ class SlotKind:
 
 
 def network_with_slots(
-    model: str, options: Mapping[str, int | str], size: int | None, batch: int
+    model: str, options: Mapping[str, Any], size: int | None, batch: int
 ) -> tuple[nn.Module, torch.Tensor]:
     """The model of that name with slots, and an input for it: zeros, `batch` samples."""
     net = models.build(model, size=size, **options)

@@ -40,7 +40,8 @@ class BackEnd(Protocol):
     devices: where it can run them.
     """
 
-    devices: tuple[str, ...]
+    @property
+    def devices(self) -> tuple[str, ...]: ...
 
     def missing(self) -> str | None:
         """None, or what it lacks here."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno._util.threads import check_threads
 from syno.tune.schema import check
 
@@ -77,10 +78,10 @@ class Grid:
     rounds: int = 60
 
 
-def schema() -> dict[str, object]:
+def schema() -> dict[str, Json]:
     """The JSON schema of a grid's file."""
     text = resources.files(__package__).joinpath("grid.schema.json").read_text(encoding="utf-8")
-    found: dict[str, object] = json.loads(text)
+    found: dict[str, Json] = json.loads(text)
     return found
 
 

@@ -98,7 +98,7 @@ class Results:
         found = _content(self.folder / _RESULT)
         if found is None or found.get("format") != _FORMAT or found.get("key") != self.task.key:
             return None
-        fields = {k: v for k, v in found.items() if k != "format"}
+        fields: dict[str, object] = {k: v for k, v in found.items() if k != "format"}
         fields["rows"] = tuple(LayerRow(**row) for row in found["rows"])  # type: ignore[union-attr, arg-type]
         return TaskResult(**fields)  # type: ignore[arg-type]
 

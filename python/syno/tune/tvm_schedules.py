@@ -22,6 +22,8 @@ from syno.codegen.emitters.tvm import imported
 
 Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"
+# With fewer trials there is nothing that an evolution, or a model of the time, could learn from.
+_LEAST_EVOLVED = 32
 # So many trials are built and measured together. A search that is killed loses at most these.
 _BATCH = 16
 
@@ -115,6 +117,7 @@ def tuned(
                 num_trials_per_iter=min(_BATCH, trials - done),
                 num_tuning_cores=threads,
                 cost_model=_cost_model(),
+                strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
                 measure_callbacks=[
                     *meta_schedule.MeasureCallback.create("default"),
                     _counter(meta_schedule, done, trials, progress),
@@ -138,7 +141,7 @@ def _cost_model() -> str:
 
 def _counter(meta_schedule: Any, done: int, trials: int, progress: Callable[[str], None]) -> Any:
     """What MetaSchedule calls behind each batch of measurements."""
-    from tvm.s_tir.meta_schedule.utils import derived_object
+    from tvm.ir.utils import derived_object
 
     count = done
 
