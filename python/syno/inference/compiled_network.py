@@ -15,7 +15,7 @@ from torch import fx, nn
 from syno._util.checks import shown
 from syno._util.errors import UserError
 from syno._util.tables import Table
-from syno.codegen.native import no_compiler
+from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
 from syno.inference import memory
@@ -135,6 +135,7 @@ def compile(
     *,
     convolutions: bool = True,
     missing: str = COMPILE,
+    tuned: bool = True,
     verify: bool = True,
 ) -> CompiledNetwork:
     """Return an inference copy of a network in which layers are compiled kernels.
@@ -151,6 +152,8 @@ def compile(
         convolutions: also compile convolutions and linear layers, not only operators.
         missing: what happens to a layer whose kernel is not in the cache: "compile" compiles it,
             "pytorch" leaves it to PyTorch, as is done without a compiler, and says so in a warning.
+        tuned: use schedules that `syno tune` found on this machine for PyTorch's number of threads,
+            where the cache has them.
         verify: compare the result with the network on the example and on random input.
 
     Raises:
@@ -167,7 +170,7 @@ def compile(
     graph.requires_grad_(False)
     calls = layers_of(graph)
     references = {str(node.target): layer for node, layer in calls.items()}
-    made = _compiled(references, missing)
+    made = _compiled(references, missing, tuned)
     for name, layer in made.items():
         setattr(graph, name, layer)
     graph.eval()
@@ -188,7 +191,7 @@ def compile(
     return compiled
 
 
-def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer]:
+def _compiled(layers: dict[str, Layer], missing: str, tuned: bool) -> dict[str, CompiledLayer]:
     """The layers as kernels, each of which is compiled once, several at the same time."""
     groups: dict[tuple[str, str, int], list[str]] = {}
     for name, layer in layers.items():
@@ -202,7 +205,7 @@ def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer
     ):
         warnings.simplefilter("ignore")  # of single kernels: one warning is about all of them
         first = [layers[names[0]] for names in groups.values()]
-        kernels = pool.map(lambda layer: _kernel(layer, missing), first)
+        kernels = pool.map(lambda layer: _kernel(layer, missing, tuned), first)
         for kernel, names in zip(kernels, groups.values(), strict=True):
             if kernel is not None:
                 made |= {name: CompiledLayer(name, kernel, layers[name]) for name in names}
@@ -220,9 +223,10 @@ def _team() -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _kernel(layer: Layer, missing: str) -> Kernel | None:
+def _kernel(layer: Layer, missing: str, tuned: bool) -> Kernel | None:
     """The compiled kernel of a layer; None where there is none."""
     found = layer.computation
+    tuning = find_tuning(found.planned(), threads=torch.get_num_threads()) if tuned else ""
     kernel = Kernel.of(
         found.operator,
         found.binding,
@@ -230,6 +234,7 @@ def _kernel(layer: Layer, missing: str) -> Kernel | None:
         channel=layer.channel,
         plan=found.plan,
         fold_weights=found.fold_weights,
+        tuning=tuning,
         missing=missing,
     )
     return kernel if kernel.compiled else None

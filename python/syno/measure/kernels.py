@@ -22,7 +22,7 @@ from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
-from syno.codegen.native import compile_operator
+from syno.codegen.native import Variant, compile_operator
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import (
@@ -35,6 +35,7 @@ from syno.measure.timing import (
     interleaved,
     speedup,
 )
+from syno.measure.tunings import tune_kernel
 from syno.operators.operator import MOST_PLANS, Operator
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
@@ -46,6 +47,8 @@ FROZEN = "torch conv2d frozen"
 STRAIGHTFORWARD = "straightforward"
 # Behind the name of a kernel whose plan was chosen by measurement.
 MEASURED = "measured"
+# The same of one whose schedule was.
+TUNED = "tuned"
 _CONTROL = "control"
 
 
@@ -90,6 +93,21 @@ class ChosenPlan:
 
 
 @dataclass(frozen=True)
+class TunedKernel:
+    """A kernel whose schedule was found by measurement, and what it is worth in this run.
+
+    tuning: the choices, empty where the rules are as good; speedup: how many times as fast as the
+    code of the rules, the median over the rounds; 1 where it is that.
+    """
+
+    kernel: str
+    layer: str
+    batch: int
+    tuning: str
+    speedup: float
+
+
+@dataclass(frozen=True)
 class NotMeasured:
     """A kernel without a time, and why."""
 
@@ -104,7 +122,8 @@ class KernelRun:
     """All times of one run, and what they were taken on.
 
     control_spread: interquartile range of a fixed computation over its median, by layer and batch.
-    chosen: the plans chosen by measurement, where that was asked for. missing: what has no time.
+    chosen: the plans chosen by measurement, where that was asked for; tuned: the schedules.
+    missing: what has no time.
     """
 
     threads: int
@@ -114,6 +133,7 @@ class KernelRun:
     control_spread: dict[str, float] = field(default_factory=dict)
     chosen: list[ChosenPlan] = field(default_factory=list)
     missing: list[NotMeasured] = field(default_factory=list)
+    tuned: list[TunedKernel] = field(default_factory=list)
 
     @property
     def noisy(self) -> bool:
@@ -139,6 +159,10 @@ class KernelRun:
         found = [c.speedup for c in self.chosen if kernel is None or c.kernel == kernel]
         return _geometric_mean(found)
 
+    def tuned_speedup(self) -> float | None:
+        """Geometric mean over kernels and layers of what tuning is worth."""
+        return _geometric_mean([each.speedup for each in self.tuned])
+
     def roofline_share(self, kernel: str, batch: int) -> float | None:
         """Geometric mean over the layers of the share of what the machine can do."""
         found = [t.roofline for t in self.times if (t.kernel, t.batch) == (kernel, batch)]
@@ -151,7 +175,7 @@ class Candidate:
 
     macs, bytes: of the plan that it runs; own: whether the time is compared with what the machine
     can do; outputs: how many outputs were compared with the interpreter; plan: the number of the
-    plan.
+    plan; tuning: its schedule, empty for that of the rules.
     """
 
     kernel: str
@@ -161,6 +185,7 @@ class Candidate:
     own: bool
     outputs: int
     plan: int = 1
+    tuning: str = ""
 
 
 def sizes(
@@ -215,6 +240,7 @@ def bench_kernels(
     torch_forms: Sequence[str] = (),
     form_seconds: float | None = None,
     measured_plans: int = 0,
+    tuning_trials: int = 0,
     convolutions: Mapping[str, tuple[int, int]] | None = None,
     modules: Mapping[str, Mapping[str, tuple[torch.nn.Module, Sequence[int]]]] | None = None,
     progress: Callable[[str], None] = lambda _: None,
@@ -229,6 +255,8 @@ def bench_kernels(
         it stands in `missing`. None for as long as it takes.
     measured_plans: of so many plans of each operator the fastest is chosen (`choose_plan`), as
         compiled code and for the form "eager", and timed beside the cheapest; 0 for none.
+    tuning_trials: of so many schedules of each operator's cheapest plan the fastest is chosen
+        (`tune_kernel`), and timed beside that of the rules; 0 for none.
     convolutions: by layer, channels and size of the 3x3 convolution that ratios are to: PyTorch's
         own, and frozen where "frozen" is among the forms. None for none.
     modules: by layer and name, what else is timed there in eager PyTorch, with the shape of its
@@ -265,6 +293,12 @@ def bench_kernels(
                         kernel = f"{name} {form}"
                         run.chosen.append(ChosenPlan(kernel, layer, batch, 1, 1.0))
                     candidates += found
+                if tuning_trials:
+                    progress(f"{layer}: {name}: schedules")
+                    found = _tuned(name, operator, values, threads, tuning_trials)
+                    if not found:
+                        run.tuned.append(TunedKernel(f"{name} {CPP}", layer, batch, "", 1.0))
+                    candidates += found
             if convolutions is not None:
                 candidates += _convolutions(*convolutions[layer], batch, torch_forms)
             candidates += [module_candidate(name, *each) for name, each in beside.items()]
@@ -282,10 +316,17 @@ def control_candidate() -> Candidate:
 
 
 def compiled_candidate(
-    name: str, operator: Operator, binding: dict[str, int], threads: int, plan: int = 1
+    name: str,
+    operator: Operator,
+    binding: dict[str, int],
+    threads: int,
+    plan: int = 1,
+    tuning: str = "",
 ) -> Candidate:
     """Return an operator as compiled C++, compared with the interpreter. UserError if wrong."""
-    function = compile_operator(operator.canonical, binding, plan=plan)
+    function = compile_operator(
+        operator.canonical, binding, plan=plan, variant=Variant(tuning=tuning)
+    )
     outputs = check_native(name, operator, binding, function, threads)
     random = np.random.default_rng(0)
     x = random.standard_normal(function.input_shape, np.float32)
@@ -295,7 +336,7 @@ def compiled_candidate(
     moved = 4 * (x.size + y.size + sum(w.size for w in weights))
     call = function.prepared(x, y, threads)
     macs = operator.numbered_plan(binding, plan).macs
-    return Candidate(f"{name} {CPP}", call, macs, moved, True, outputs, plan)
+    return Candidate(f"{name} {CPP}", call, macs, moved, True, outputs, plan, tuning)
 
 
 def _measured(
@@ -309,6 +350,16 @@ def _measured(
     if form == CPP:
         return [compiled_candidate(name, operator, binding, threads, choice.number)]
     return [torch_candidate(name, operator, binding, form, choice.number)]
+
+
+def _tuned(
+    name: str, operator: Operator, binding: dict[str, int], threads: int, trials: int
+) -> list[Candidate]:
+    """The cheapest plan with the schedule that is the fastest; nothing where the rules' is it."""
+    found = tune_kernel(operator.canonical, binding, threads=threads, trials=trials)
+    if not found.tuning:
+        return []
+    return [compiled_candidate(name, operator, binding, threads, tuning=found.tuning)]
 
 
 def torch_candidate(
@@ -458,7 +509,9 @@ def time_candidates(
             candidate.call()
     times = interleaved([candidate.call for candidate in candidates], run.rounds)
     names = [candidate.kernel for candidate in candidates]
-    cheapest = {c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1}
+    cheapest = {
+        c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1 and not c.tuning
+    }
     base = times[names.index(BASELINE)] if BASELINE in names else None
     for candidate, own in zip(candidates, times, strict=True):
         found = Timing.of(own)
@@ -475,6 +528,10 @@ def time_candidates(
             gain = speedup(cheapest[kernel], own)
             run.chosen.append(ChosenPlan(kernel, layer, batch, candidate.plan, gain))
             kernel = f"{kernel} {MEASURED}"
+        if candidate.tuning and kernel in cheapest:
+            gain = speedup(cheapest[kernel], own)
+            run.tuned.append(TunedKernel(kernel, layer, batch, candidate.tuning, gain))
+            kernel = f"{kernel} {TUNED}"
         ratio = None
         if base is not None and own is not base:
             ratio = speedup(base, own)

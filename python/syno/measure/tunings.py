@@ -18,7 +18,7 @@ from syno._util import checks
 from syno._util.threads import check_threads
 from syno.codegen.native import FLAGS, NativeFunction, Variant, compile_functions, compile_operator
 from syno.codegen.native.trial import trial
-from syno.codegen.native.tunings import find_tuning, keep_tuning
+from syno.codegen.native.tunings import Tuning, held_tuning, keep_tuning
 from syno.measure.plans import LEAST_GAIN
 from syno.measure.timing import WARM_UP, check_native, interleaved, speedup
 from syno.measure.tuning_choices import Choice, CostModel, Machine, nests_of, tuning_text
@@ -40,7 +40,7 @@ class KernelTuning:
 
     tuning: as `emit_cpp` reads it, empty if the rules are as good; speedup: how many times as fast
     as the code of the rules, the median of common rounds in a run of its own; trials: how many
-    choices were measured; from_cache: whether an earlier search found it, with a speedup of 1.
+    choices were measured; from_cache: whether an earlier search found it.
     """
 
     tuning: str
@@ -73,7 +73,7 @@ def tune_kernel(
         plan, fold_weights: as in `compile_operator`.
         threads: number of threads of the calls.
         trials: number of choices that are measured.
-        again: search although the cache has a tuning.
+        again: search although the cache has the result of as many trials.
         progress: called with what is done.
 
     Raises:
@@ -84,16 +84,16 @@ def tune_kernel(
     sizes = operator.complete(binding)
     chosen = operator.numbered_plan(sizes, plan, fold_weights=fold_weights)
     if not again:
-        found = find_tuning(chosen, threads=threads)
-        if found:
-            return KernelTuning(found, 1.0, 0, from_cache=True)
+        held = held_tuning(chosen, threads)
+        if held is not None and held.trials >= trials:
+            return KernelTuning(held.text, held.speedup, held.trials, from_cache=True)
     search = _Search(operator, sizes, chosen, threads, progress)
     search.run(trials)
     best, gain = search.confirmed()
     if best:
         progress("checking the fastest one")
         _check(operator, sizes, plan, fold_weights, threads, best)
-    keep_tuning(chosen, best, threads=threads)
+    keep_tuning(chosen, Tuning(best, gain, max(search.count, trials)), threads)
     return KernelTuning(best, gain, search.count)
 
 

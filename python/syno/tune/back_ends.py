@@ -22,6 +22,7 @@ from syno.measure import kernels
 from syno.measure.kernels import Candidate, KernelRun, synchronized
 from syno.measure.plans import choose_plan
 from syno.measure.roofline import measure_roofline
+from syno.measure.tunings import tune_kernel
 from syno.operators.operator import Operator
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
 from syno.tune.results import LayerRow
@@ -35,13 +36,11 @@ _INDUCTOR_FORMS = ("frozen", "autotune")
 
 
 class BackEnd(Protocol):
-    """One way to run operators.
-
-    devices: where it can run them.
-    """
+    """One way to run operators."""
 
     @property
-    def devices(self) -> tuple[str, ...]: ...
+    def devices(self) -> tuple[str, ...]:
+        """Where it can run operators."""
 
     def missing(self) -> str | None:
         """None, or what it lacks here."""
@@ -101,7 +100,7 @@ class Torch:
 
 
 class Cpp:
-    """Compiled C++: the cheapest plan, and the fastest one."""
+    """Compiled C++: the cheapest plan, the fastest one, and that with the fastest schedule."""
 
     devices = (CPU,)
 
@@ -112,12 +111,25 @@ class Cpp:
     def candidates(
         self, task: Task, subject: Subject, folder: Path, progress: Progress
     ) -> list[Candidate]:
-        """Each plan."""
+        """Each plan, and the last one tuned."""
         operator, binding = subject.computation()
         found = []
         for number in _plans(task, operator, binding, "cpp", progress):
             made = kernels.compiled_candidate(CPP, operator, binding, task.threads, number)
             found.append(_named(f"plan {number}", made))
+        best = tune_kernel(
+            operator.canonical,
+            binding,
+            plan=number,
+            threads=task.threads,
+            trials=task.trials,
+            progress=progress,
+        )
+        if best.tuning:
+            made = kernels.compiled_candidate(
+                CPP, operator, binding, task.threads, number, best.tuning
+            )
+            found.append(_named(f"plan {number}, tuned: {best.tuning}", made))
         return found
 
 
@@ -263,7 +275,7 @@ def _plans(
 
 def _named(name: str, candidate: Candidate) -> Candidate:
     """The candidate as a form of its own, not another plan of the form of the same name."""
-    return dataclasses.replace(candidate, kernel=name, plan=1)
+    return dataclasses.replace(candidate, kernel=name, plan=1, tuning="")
 
 
 def _verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:

@@ -65,7 +65,7 @@ def layers_table(result: TaskResult) -> Table:
         result.rows,
         ("layer", lambda row: row.layer),
         ("times>", lambda row: str(row.count)),
-        ("form", lambda row: "original" if row.kept else row.form),
+        ("form", lambda row: "original" if row.kept else row.form.partition(":")[0]),
         ("median ms>", lambda row: fmt.milliseconds(row.median_ms)),
         ("best ms>", lambda row: fmt.milliseconds(row.best_ms)),
         ("roofline>", lambda row: fmt.percent(row.roofline, 0) if row.roofline else ""),
@@ -88,4 +88,4 @@ def _best_originals(results: Sequence[TaskResult]) -> dict[tuple[object, object]
 
 
 def _forms(result: TaskResult) -> str:
-    return ", ".join(dict.fromkeys(row.form for row in result.rows))
+    return ", ".join(dict.fromkeys(row.form.partition(":")[0] for row in result.rows))

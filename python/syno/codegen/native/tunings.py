@@ -10,7 +10,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from syno import _core
@@ -22,6 +25,19 @@ from syno.codegen.native.compiler import FLAGS, find_compiler, processor
 
 # Of the files in the cache. Another number: other content.
 _FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found for a number of threads.
+
+    text: the choices, empty if the rules are as good; speedup: how many times as fast as the rules'
+    code; trials: how many choices were measured.
+    """
+
+    text: str
+    speedup: float
+    trials: int
 
 
 def find_tuning(
@@ -44,35 +60,36 @@ def find_tuning(
     found = None if path is None else _read(path)
     if not found:
         return ""
-    if threads is None:
-        threads = max(map(int, found))
-    return found.get(str(threads), "")
+    held = found.get(max(found) if threads is None else threads)
+    return "" if held is None else held.text
 
 
-def keep_tuning(
-    plan: _core.Plan,
-    tuning: str,
-    *,
-    threads: int,
-    input_order: Sequence[int] | None = None,
-    output_order: Sequence[int] | None = None,
-    precision: str = "float32",
-) -> None:
-    """Keep the tuning of a plan, empty if the rules are as good, for a number of threads.
+def held_tuning(plan: _core.Plan, threads: int) -> Tuning | None:
+    """What a search found for a plan in row-major float32; None where there was none."""
+    path = _file(plan, None, None, "float32")
+    return None if path is None else _read(path).get(threads)
+
+
+def keep_tuning(plan: _core.Plan, tuning: Tuning, threads: int) -> None:
+    """Keep what a search found for a plan in row-major float32.
 
     UserError if the cache cannot be written.
     """
-    path = _file(plan, input_order, output_order, precision)
+    path = _file(plan, None, None, "float32")
     if path is None:
         return
-    content = {**_read(path), str(threads): tuning}
-    text = json.dumps({"format": _FORMAT, "tunings": content})
+    content = {**_read(path), threads: tuning}
+    tunings = {str(count): asdict(each) for count, each in content.items()}
+    text = json.dumps({"format": _FORMAT, "tunings": tunings})
     try:
         make_private_folder(path.parent)
-        temporary = path.with_name(f".{path.name}.{hashlib.sha256(text.encode()).hexdigest()[:8]}")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.chmod(0o600)
-        temporary.replace(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".json")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise UserError(
             f"cannot write the tuning of a kernel to '{path.parent}': {error}\n"
@@ -97,21 +114,21 @@ def _file(
         output_order=None if output_order is None else list(output_order),
         precision=precision,
     )
+    code = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("//"))
     state = hashlib.sha256()
-    for part in (source, processor(), compiler.path, compiler.version, *FLAGS):
+    for part in (code, processor(), compiler.path, compiler.version, *FLAGS):
         state.update(f"{len(part)}\n{part}".encode())
     return cache_folder() / "tunings" / f"{state.hexdigest()[:40]}.json"
 
 
-def _read(path: Path) -> Mapping[str, str]:
+def _read(path: Path) -> dict[int, Tuning]:
     """Tunings by number of threads; none where the file is not there, or is damaged.
 
     UserError where somebody else could have written it.
     """
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         check_folder(path.parent)
         held = parsed_json(read_private(path).decode("utf-8"))
-        found = held["tunings"]
-        if held["format"] == _FORMAT and all(k.isdecimal() for k in found):
-            return {k: v for k, v in found.items() if isinstance(v, str)}
+        if held["format"] == _FORMAT:
+            return {int(count): Tuning(**each) for count, each in held["tunings"].items()}
     return {}

@@ -361,8 +361,8 @@ bool columns_side_by_side(const LoopProgram& program, const Contraction& c) {
     side_by_side = side_by_side && columns.coefficient(c.columns[i]) == next;
     next *= nest.axes[at(c.columns[i])].extent;
   }
-  const bool in_data = c.in_place ? c.precision == Precision::kFloat32 && c.point == 1
-                                  : !c.terms_inside;
+  const bool in_data =
+      c.in_place ? c.precision == Precision::kFloat32 && c.point == 1 : !c.terms_inside;
   return side_by_side && in_data;
 }
 
