@@ -21,7 +21,7 @@ from syno.tune.subjects import subjects_of
 from syno.tune.tables import layers_table, results_table, state, tasks_table
 
 
-def tasks(folder: Path, *back_ends: str, trials: int = 4, **more: object) -> list[Task]:
+def tasks(folder: Path, *back_ends: str, trials: int = 1, **more: object) -> list[Task]:
     places = {"layers": ["8x8"], **more}
     return tasks_of(
         single_grid(
@@ -55,6 +55,7 @@ def test_every_back_end_of_the_cpu_gives_a_checked_time(tmp_path: Path) -> None:
     assert again.results == run.results
 
 
+@pytest.mark.slow
 def test_all_layers_of_a_model_count(tmp_path: Path) -> None:
     run = run_grid(tasks(tmp_path, "cpp", layers=[], models=["resnet-small"], size=16))
     assert run.failures == []
@@ -77,11 +78,12 @@ def test_the_pooling_before_an_operator_in_a_slot_of_stride_2_counts(tmp_path: P
     assert layer.shapes(sizes).input[2] == 2 * layer.shapes(sizes).output[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     emitters.get("tvm").available() is not None, reason="the package tvm is not installed"
 )
 def test_tvm_goes_on_with_the_trials_of_its_database(tmp_path: Path) -> None:
-    (task, *_) = tasks(tmp_path, "tvm", baseline=False)
+    (task, *_) = tasks(tmp_path, "tvm", baseline=False, trials=4)
     (first,) = run_grid([task]).results
     assert first.status == "done", first.reason
     assert first.rows[0].form == "4 trials"
@@ -152,6 +154,7 @@ def test_a_grid_that_is_killed_three_times_does_each_task_once(tmp_path: Path) -
         "layers": ["8x8", "16x4"],
         "back_ends": ["cpp"],
         "plans": 1,
+        "trials": 1,
         "rounds": 20,
     }
     path = tmp_path / "grid.json"
@@ -200,7 +203,7 @@ def invoked(*words: str, given: str | None = None) -> tuple[int, str]:
 
 def test_the_command_shows_runs_and_clears(tmp_path: Path) -> None:
     words = ["depthwise-separable", "--layer", "8x8", "--back-ends", "cpp", "--rounds", "20"]
-    words += ["--plans", "1", "--no-baseline", "--out", str(tmp_path / "out")]
+    words += ["--plans", "1", "--trials", "1", "--no-baseline", "--out", str(tmp_path / "out")]
     code, text = invoked(*words, "--dry-run")
     assert code == 0 and "to do" in text and "1 tasks" in text
     assert not (tmp_path / "out").exists()
