@@ -6,10 +6,12 @@ an interrupted search goes on with the trials that it lacks.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
-import logging
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,8 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from syno._util import helper_process
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
+from syno.study.evaluate import processes
 
 Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"
@@ -80,6 +84,9 @@ def tuned(
 ) -> Tuned:
     """Search the schedule of the code of an operator, as the emitter `tvm` writes it.
 
+    The search runs in a process of its own without torch: TVM inspects the stack while it loads,
+    which takes minutes with as many modules.
+
     Args:
         source: the emitted file.
         folder: of the database. Trials that are in it count.
@@ -89,49 +96,81 @@ def tuned(
         progress: called with what is done.
 
     Raises:
-        UserError: MetaSchedule finds no schedule that runs.
+        UserError: MetaSchedule fails, or finds no schedule that runs.
     """
-    tvm = imported()
-    meta_schedule: Any = importlib.import_module(_TUNER)
-    namespace: dict[str, Callable[[], Any]] = {}
-    exec(compile(source, "<emitted for tvm>", "exec"), namespace)
-    module = tvm.IRModule({"main": namespace["prim_func"]().with_attr("global_symbol", "main")})
-    device = tvm.target.Target(_target(target, threads, tvm))
+    asked = {"source": source, "folder": str(folder), "trials": trials, "threads": threads}
     folder.mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(
+        helper_process.command("syno.tune.tvm_schedules"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=helper_process.environment(),
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps({**asked, "target": target, "parent": os.getpid()}))
+        process.stdin.close()
+        for line in process.stdout:
+            progress(line.strip())
+    if process.returncode != 0:
+        raise UserError(
+            f"the search of MetaSchedule ended with exit code {process.returncode}\n"
+            f"  what to do: {folder / 'logs'} says what was tried"
+        )
+    progress("compiling the best schedule")
+    tvm, meta_schedule = imported(), importlib.import_module(_TUNER)
     tvm.get_global_func("runtime.config_threadpool")(1, threads)
-    _quiet()
-
-    def database() -> Any:
-        return meta_schedule.database.JSONDatabase(work_dir=str(folder))
-
-    done = len(database())
-    if done < trials:
-        progress(f"{done} of {trials} trials")
-        # TVM prints tables of its progress.
-        with contextlib.redirect_stdout(None):
-            meta_schedule.tir_integration.tune_tir(
-                mod=module,
-                target=device,
-                work_dir=str(folder),
-                max_trials_global=trials - done,
-                num_trials_per_iter=min(_BATCH, trials - done),
-                num_tuning_cores=threads,
-                cost_model=_cost_model(),
-                strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
-                measure_callbacks=[
-                    *meta_schedule.MeasureCallback.create("default"),
-                    _counter(meta_schedule, done, trials, progress),
-                ],
-                seed=done + 1,
-            )
-    schedule = meta_schedule.tir_integration.compile_tir(database(), module, device)
+    device = tvm.target.Target(_target(target, threads, tvm))
+    database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
+    schedule = meta_schedule.tir_integration.compile_tir(database, _module(source, tvm), device)
     if schedule is None:
         raise UserError(
             f"MetaSchedule found no schedule that runs in {trials} trials\n"
             f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
         )
-    progress("compiling the best schedule")
-    return Tuned(tvm.compile(schedule.mod, target=device)["main"], len(database()))
+    return Tuned(tvm.compile(schedule.mod, target=device)["main"], len(database))
+
+
+def main() -> None:
+    """Search, as standard input asks; print a line for each batch of trials."""
+    asked = json.load(sys.stdin)
+    processes.die_with(asked["parent"])
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # TVM prints tables of its progress
+    tvm = imported()
+    meta_schedule: Any = importlib.import_module(_TUNER)
+    folder, trials, threads = asked["folder"], asked["trials"], asked["threads"]
+    done = len(meta_schedule.database.JSONDatabase(work_dir=folder))
+
+    def told(count: int) -> None:
+        answers.write(f"{count} of {trials} trials\n")
+        answers.flush()
+
+    told(done)
+    if done >= trials:
+        return
+    meta_schedule.tir_integration.tune_tir(
+        mod=_module(asked["source"], tvm),
+        target=tvm.target.Target(_target(asked["target"], threads, tvm)),
+        work_dir=folder,
+        max_trials_global=trials - done,
+        num_trials_per_iter=min(_BATCH, trials - done),
+        num_tuning_cores=threads,
+        cost_model=_cost_model(),
+        strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
+        measure_callbacks=[
+            *meta_schedule.MeasureCallback.create("default"),
+            _counter(meta_schedule, done, told),
+        ],
+        seed=done + 1,
+    )
+
+
+def _module(source: str, tvm: Any) -> Any:
+    """The module with the function of an emitted file."""
+    namespace: dict[str, Callable[[], Any]] = {}
+    exec(compile(source, "<emitted for tvm>", "exec"), namespace)
+    return tvm.IRModule({"main": namespace["prim_func"]().with_attr("global_symbol", "main")})
 
 
 def _cost_model() -> str:
@@ -139,7 +178,7 @@ def _cost_model() -> str:
     return "xgb" if importlib.util.find_spec("xgboost") is not None else "random"
 
 
-def _counter(meta_schedule: Any, done: int, trials: int, progress: Callable[[str], None]) -> Any:
+def _counter(meta_schedule: Any, done: int, told: Callable[[int], None]) -> Any:
     """What MetaSchedule calls behind each batch of measurements."""
     from tvm.ir.utils import derived_object
 
@@ -152,7 +191,7 @@ def _counter(meta_schedule: Any, done: int, trials: int, progress: Callable[[str
         ) -> None:
             nonlocal count
             count += len(candidates)
-            progress(f"{count} of {trials} trials")
+            told(count)
 
     return Counter()
 
@@ -171,9 +210,3 @@ def _target(text: str | None, threads: int, tvm: Any) -> Mapping[str, object]:
         else:
             found[name] = int(value) if value.isdecimal() else value
     return found
-
-
-def _quiet() -> None:
-    for name in list(logging.Logger.manager.loggerDict):
-        if name.startswith("tvm"):
-            logging.getLogger(name).setLevel(logging.ERROR)
