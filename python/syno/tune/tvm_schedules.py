@@ -28,6 +28,10 @@ Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"
 # With fewer trials there is nothing that an evolution, or a model of the time, could learn from.
 _LEAST_EVOLVED = 32
+# A schedule is given up after so long; a process of TVM takes half a minute to begin on a busy
+# machine.
+_SECONDS = 180.0
+_FAILED_SECONDS = 1e9
 # So many trials are built and measured together. A search that is killed loses at most these.
 _BATCH = 16
 
@@ -128,7 +132,7 @@ def tuned(
             f"MetaSchedule found no schedule that runs in {trials} trials\n"
             f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
         )
-    return Tuned(tvm.compile(schedule.mod, target=device)["main"], len(database))
+    return Tuned(tvm.compile(schedule.mod, target=device)["main"], _timed(database))
 
 
 def main() -> None:
@@ -140,7 +144,7 @@ def main() -> None:
     tvm = imported()
     meta_schedule: Any = importlib.import_module(_TUNER)
     folder, trials, threads = asked["folder"], asked["trials"], asked["threads"]
-    done = len(meta_schedule.database.JSONDatabase(work_dir=folder))
+    done = _timed(meta_schedule.database.JSONDatabase(work_dir=folder))
 
     def told(count: int) -> None:
         answers.write(f"{count} of {trials} trials\n")
@@ -156,6 +160,8 @@ def main() -> None:
         max_trials_global=trials - done,
         num_trials_per_iter=min(_BATCH, trials - done),
         num_tuning_cores=threads,
+        builder=meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS),
+        runner=meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS),
         cost_model=_cost_model(),
         strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
         measure_callbacks=[
@@ -164,6 +170,12 @@ def main() -> None:
         ],
         seed=done + 1,
     )
+
+
+def _timed(database: Any) -> int:
+    """How many schedules ran. Others are in the database with a time of 1e10 seconds."""
+    records = database.get_all_tuning_records()
+    return sum(min(map(float, record.run_secs)) < _FAILED_SECONDS for record in records)
 
 
 def _module(source: str, tvm: Any) -> Any:
