@@ -51,12 +51,12 @@ def results_table(results: Sequence[TaskResult]) -> Table:
         ("in", lambda result: str(result.task["place"])),
         ("operator", lambda result: str(result.task["operator"])),
         ("back end", lambda result: str(result.task["back_end"])),
-        ("median ms>", lambda result: fmt.milliseconds(result.median_ms)),
+        ("median ms>", lambda result: _ms(result.median_ms)),
         ("over the best original>", over),
         ("layers>", lambda result: str(sum(row.count for row in result.rows))),
         ("kept>?", lambda result: str(sum(row.count for row in result.rows if row.kept))),
         ("fastest form~?", _forms),
-    )
+    ).without_empty()
 
 
 def layers_table(result: TaskResult) -> Table:
@@ -66,11 +66,15 @@ def layers_table(result: TaskResult) -> Table:
         ("layer", lambda row: row.layer),
         ("times>", lambda row: str(row.count)),
         ("form", lambda row: "original" if row.kept else row.form.partition(":")[0]),
-        ("median ms>", lambda row: fmt.milliseconds(row.median_ms)),
-        ("best ms>", lambda row: fmt.milliseconds(row.best_ms)),
+        ("median ms>", lambda row: _ms(row.median_ms)),
+        ("best ms>", lambda row: _ms(row.best_ms)),
         ("roofline>", lambda row: fmt.percent(row.roofline, 0) if row.roofline else ""),
         ("outputs checked>?", lambda row: fmt.count(row.outputs)),
     )
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
 
 
 def _place(result: TaskResult) -> tuple[object, object]:
