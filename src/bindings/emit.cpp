@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/emit/cpp/cpp.h"
+#include "syno/emit/cpp/tuning.h"
 #include "syno/emit/pytorch/pytorch.h"
 #include "syno/emit/training/training.h"
 #include "syno/emit/triton/triton.h"
@@ -55,7 +56,8 @@ void bind_emit(nb::module_& m) {
       [](const Plan& plan, std::string name, std::string formula, bool with_runtime,
          std::int64_t cache_floats, std::string epilogue, int channel,
          std::optional<std::vector<int>> input_order, std::optional<std::vector<int>> output_order,
-         std::string precision, std::string input_format, std::string output_format) {
+         std::string precision, std::string input_format, std::string output_format,
+         std::string tuning) {
         const CppOptions options{
             .name = std::move(name),
             .formula = std::move(formula),
@@ -68,6 +70,7 @@ void bind_emit(nb::module_& m) {
             .precision = std::move(precision),
             .input_format = std::move(input_format),
             .output_format = std::move(output_format),
+            .tuning = std::move(tuning),
         };
         return text_and_manifest(emit_cpp(plan, options));
       },
@@ -75,7 +78,7 @@ void bind_emit(nb::module_& m) {
       "cache_floats"_a = CppOptions{}.cache_floats, "epilogue"_a = "",
       "channel"_a = CppOptions{}.channel, "input_order"_a = nb::none(),
       "output_order"_a = nb::none(), "precision"_a = "float32", "input_format"_a = "float32",
-      "output_format"_a = "float32", nb::call_guard<LongCall>(),
+      "output_format"_a = "float32", "tuning"_a = "", nb::call_guard<LongCall>(),
       "A C++ translation unit with a plain C interface, and its manifest as JSON.\n\n"
       "cache_floats: number of floats in the cache of a core; larger tensors are processed in "
       "blocks.\n"
@@ -87,7 +90,24 @@ void bind_emit(nb::module_& m) {
       "precision: what contractions multiply: 'float32', 'bfloat16' or 'int8'.\n"
       "input_format, output_format: how x, and y and residual, are stored: 'float32', with "
       "bfloat16 "
-      "also 'bfloat16'; in int8 x is 'uint8', and y 'float32' or 'uint8'.");
+      "also 'bfloat16'; in int8 x is 'uint8', and y 'float32' or 'uint8'.\n"
+      "tuning: choices instead of those of the rules, such as '0: over=rows width=8'.");
+  m.def(
+      "cpp_choices",
+      [](const Plan& plan, std::int64_t cache_floats, std::optional<std::vector<int>> input_order,
+         std::optional<std::vector<int>> output_order, std::string precision, std::string tuning) {
+        CppOptions options;
+        options.cache_floats = cache_floats;
+        options.input_order = input_order.value_or(std::vector<int>{});
+        options.output_order = output_order.value_or(std::vector<int>{});
+        options.precision = std::move(precision);
+        options.tuning = std::move(tuning);
+        return cpp_choices(plan, options);
+      },
+      "plan"_a, "cache_floats"_a = CppOptions{}.cache_floats, "input_order"_a = nb::none(),
+      "output_order"_a = nb::none(), "precision"_a = "float32", "tuning"_a = "",
+      nb::call_guard<LongCall>(),
+      "The nests that emit_cpp emits with these options, and what a tuning may choose, as JSON.");
   m.def(
       "cpp_header",
       [](std::string name, std::string epilogue, std::string precision, std::string input_format,

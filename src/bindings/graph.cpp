@@ -165,7 +165,7 @@ void bind_graph(nb::module_& m) {
       .def_static(
           "from_json",
           [](nb::handle data) { return read_operator_json(json_value(data, "the operator")); },
-          "data"_a, "Reads the JSON form: a document as str or bytes, or its content.")
+          "data"_a.none(), "Reads the JSON form: a document as str or bytes, or its content.")
       .def_prop_ro("text", &Operator::text, "The canonical text.")
       .def_prop_ro("json", &operator_json, "The JSON form.")
       .def_prop_ro("batch", &Operator::batch, "The variable of the batch; None without one.")

@@ -27,6 +27,7 @@ COMMANDS = {
     "zoo": "List, show, verify and time well-known operators.",
     "models": "List networks, and show which of their layers are replaceable.",
     "verify": "Verify generated code against the reference interpreter.",
+    "tune": "Tune operators for a device in several back ends.",
     "export": "Write an operator or a network as code that runs without Syno.",
     "export-network": "Write a trained network of a study as code that runs without Syno.",
     "rules": "List, show and check the rules of the search.",

@@ -73,6 +73,7 @@ class Library:
                 seed=0,
                 reference=net,
                 precision=self.precision,
+                tuned=True,
             )
             written = CppNetwork().write(subject, Path(folder) / "network.cpp")
             library = inference.load(written.code, written.weights)

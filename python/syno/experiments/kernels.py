@@ -62,7 +62,7 @@ def described(runs: list[KernelRun], batches: tuple[int, ...], rounds: int) -> d
         "batches": [
             {"batch": batch, "summary": speedups(run, batch)}
             | dataclasses.asdict(run)
-            | {"noisy": run.noisy}
+            | {"noisy": run.noisy, "tuned_speedup": run.tuned_speedup()}
             for batch, run in zip(batches, runs, strict=True)
         ],
         "rounds": rounds,
@@ -100,6 +100,7 @@ def measured(
     torch_forms: Sequence[str] = (),
     form_seconds: float | None = None,
     measured_plans: int = 0,
+    tuning_trials: int = 0,
     watched: Callable[[int, int], AbstractContextManager[Callable[[int, str], object]]],
 ) -> list[KernelRun]:
     """Time operators as compiled code in layers of ResNet-18, a run for each batch size.
@@ -115,6 +116,7 @@ def measured(
             for channels, size in layers
         }
         each = 1 + len(torch_forms) + (measured_plans > 0) * (1 + ("eager" in torch_forms))
+        each += tuning_trials > 0
         steps = sum(each * len(of_layer) + 1 for of_layer in bindings.values())
         done = itertools.count()
         with watched(batch, steps) as move:
@@ -127,6 +129,7 @@ def measured(
                     torch_forms=torch_forms,
                     form_seconds=form_seconds,
                     measured_plans=measured_plans,
+                    tuning_trials=tuning_trials,
                     convolutions={f"{c}@{s}": (c, s) for c, s in layers},
                     progress=functools.partial(_advance, move, done),
                 )

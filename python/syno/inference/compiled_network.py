@@ -15,7 +15,7 @@ from torch import fx, nn
 from syno._util.checks import shown
 from syno._util.errors import UserError
 from syno._util.tables import Table
-from syno.codegen.native import no_compiler
+from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
 from syno.inference.chains import Fast
@@ -119,6 +119,7 @@ def compile(
     *,
     convolutions: bool = True,
     missing: str = COMPILE,
+    tuned: bool = True,
     verify: bool = True,
 ) -> CompiledNetwork:
     """Return an inference copy of a network in which layers are compiled kernels.
@@ -135,6 +136,8 @@ def compile(
         convolutions: also compile convolutions and linear layers, not only operators.
         missing: what happens to a layer whose kernel is not in the cache: "compile" compiles it,
             "pytorch" leaves it to PyTorch, as is done without a compiler, and says so in a warning.
+        tuned: use schedules that `syno tune` found on this machine for PyTorch's number of threads,
+            where the cache has them.
         verify: compare the result with the network on the example and on random input.
 
     Raises:
@@ -147,7 +150,7 @@ def compile(
             f"unknown value of 'missing': {shown(missing)}\n  expected: {COMPILE} or {PYTORCH}"
         )
     prepared = prepare(net, inputs, batch=True, convolutions=convolutions)
-    return compile_prepared(net, inputs, prepared, missing=missing, verify=verify)
+    return compile_prepared(net, inputs, prepared, missing=missing, verify=verify, tuned=tuned)
 
 
 def compile_prepared(
@@ -157,13 +160,14 @@ def compile_prepared(
     *,
     missing: str = COMPILE,
     verify: bool = True,
+    tuned: bool = True,
 ) -> CompiledNetwork:
     """`compile`, with the graph of the network, which is changed."""
     graph = prepared.graph
     graph.requires_grad_(False)
     calls = layers_of(graph)
     references = {str(node.target): layer for node, layer in calls.items()}
-    made = _compiled(references, missing)
+    made = _compiled(references, missing, tuned)
     for name, layer in made.items():
         setattr(graph, name, layer)
     graph.eval()
@@ -187,10 +191,10 @@ def compile_prepared(
 def compile_kernels(prepared: Prepared) -> None:
     """Compile the kernels of a network, so that `compile_prepared` finds them."""
     layers = layers_of(prepared.graph)
-    _compiled({str(node.target): layer for node, layer in layers.items()}, COMPILE)
+    _compiled({str(node.target): layer for node, layer in layers.items()}, COMPILE, tuned=True)
 
 
-def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer]:
+def _compiled(layers: dict[str, Layer], missing: str, tuned: bool) -> dict[str, CompiledLayer]:
     """The layers as kernels, each of which is compiled once, several at the same time."""
     groups: dict[tuple[str, str, int], list[str]] = {}
     for name, layer in layers.items():
@@ -204,7 +208,7 @@ def _compiled(layers: dict[str, Layer], missing: str) -> dict[str, CompiledLayer
     ):
         warnings.simplefilter("ignore")  # of single kernels: one warning is about all of them
         first = [layers[names[0]] for names in groups.values()]
-        kernels = pool.map(lambda layer: _kernel(layer, missing), first)
+        kernels = pool.map(lambda layer: _kernel(layer, missing, tuned), first)
         for kernel, names in zip(kernels, groups.values(), strict=True):
             if kernel is not None:
                 made |= {name: CompiledLayer(kernel, layers[name]) for name in names}
@@ -222,9 +226,10 @@ def _team() -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _kernel(layer: Layer, missing: str) -> Kernel | None:
+def _kernel(layer: Layer, missing: str, tuned: bool) -> Kernel | None:
     """The compiled kernel of a layer; None where there is none."""
     found = layer.computation
+    tuning = find_tuning(found.planned(), threads=torch.get_num_threads()) if tuned else ""
     kernel = Kernel.of(
         found.operator,
         found.binding,
@@ -232,6 +237,7 @@ def _kernel(layer: Layer, missing: str) -> Kernel | None:
         channel=layer.channel,
         plan=found.plan,
         fold_weights=found.fold_weights,
+        tuning=tuning,
         missing=missing,
     )
     return kernel if kernel.compiled else None

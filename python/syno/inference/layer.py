@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from syno import _core
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.operators.kernel import load_kernel
 from syno.operators.operator import Operator
@@ -31,6 +32,10 @@ class Computation:
     def operator(self) -> Operator:
         """The operator."""
         return Operator.from_text(self.text)
+
+    def planned(self) -> _core.Plan:
+        """The plan."""
+        return self.operator.numbered_plan(self.binding, self.plan, fold_weights=self.fold_weights)
 
     @property
     def key(self) -> str:

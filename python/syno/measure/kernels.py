@@ -7,7 +7,6 @@ machine meets all; ratios of a layer are medians over the rounds.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import signal
 import statistics
@@ -23,7 +22,7 @@ from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
-from syno.codegen.native import compile_operator
+from syno.codegen.native import Variant, compile_operator
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import (
@@ -36,6 +35,7 @@ from syno.measure.timing import (
     interleaved,
     speedup,
 )
+from syno.measure.tunings import tune_kernel
 from syno.operators.operator import MOST_PLANS, Operator
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
@@ -47,6 +47,8 @@ FROZEN = "torch conv2d frozen"
 STRAIGHTFORWARD = "straightforward"
 # Behind the name of a kernel whose plan was chosen by measurement.
 MEASURED = "measured"
+# The same of one whose schedule was.
+TUNED = "tuned"
 _CONTROL = "control"
 
 
@@ -91,6 +93,21 @@ class ChosenPlan:
 
 
 @dataclass(frozen=True)
+class TunedKernel:
+    """A kernel whose schedule was found by measurement, and what it is worth in this run.
+
+    tuning: the choices, empty where the rules are as good; speedup: how many times as fast as the
+    code of the rules, the median over the rounds; 1 where it is that.
+    """
+
+    kernel: str
+    layer: str
+    batch: int
+    tuning: str
+    speedup: float
+
+
+@dataclass(frozen=True)
 class NotMeasured:
     """A kernel without a time, and why."""
 
@@ -105,7 +122,8 @@ class KernelRun:
     """All times of one run, and what they were taken on.
 
     control_spread: interquartile range of a fixed computation over its median, by layer and batch.
-    chosen: the plans chosen by measurement, where that was asked for. missing: what has no time.
+    chosen: the plans chosen by measurement, where that was asked for; tuned: the schedules.
+    missing: what has no time.
     """
 
     threads: int
@@ -115,6 +133,7 @@ class KernelRun:
     control_spread: dict[str, float] = field(default_factory=dict)
     chosen: list[ChosenPlan] = field(default_factory=list)
     missing: list[NotMeasured] = field(default_factory=list)
+    tuned: list[TunedKernel] = field(default_factory=list)
 
     @property
     def noisy(self) -> bool:
@@ -140,6 +159,10 @@ class KernelRun:
         found = [c.speedup for c in self.chosen if kernel is None or c.kernel == kernel]
         return _geometric_mean(found)
 
+    def tuned_speedup(self) -> float | None:
+        """Geometric mean over kernels and layers of what tuning is worth."""
+        return _geometric_mean([each.speedup for each in self.tuned])
+
     def roofline_share(self, kernel: str, batch: int) -> float | None:
         """Geometric mean over the layers of the share of what the machine can do."""
         found = [t.roofline for t in self.times if (t.kernel, t.batch) == (kernel, batch)]
@@ -147,7 +170,14 @@ class KernelRun:
 
 
 @dataclass
-class _Candidate:
+class Candidate:
+    """Code that is ready to be timed.
+
+    macs, bytes: of the plan that it runs; own: whether the time is compared with what the machine
+    can do; outputs: how many outputs were compared with the interpreter; plan: the number of the
+    plan; tuning: its schedule, empty for that of the rules.
+    """
+
     kernel: str
     call: Callable[[], object]
     macs: int
@@ -155,21 +185,31 @@ class _Candidate:
     own: bool
     outputs: int
     plan: int = 1
+    tuning: str = ""
 
 
-def sizes(operator: Operator, channels: int, size: int, batch: int) -> dict[str, int]:
+def sizes(
+    operator: Operator,
+    channels: int,
+    size: int,
+    batch: int,
+    given: Mapping[str, int] | None = None,
+    otherwise: Mapping[str, int] | None = None,
+) -> dict[str, int]:
     """The binding of an operator in a layer of so many channels and size.
 
     A sequence (variable T) has as many positions as the map has; H is then a number of features.
-    UserError for a variable that layers have no size for.
+    given: values of variables, instead of these; otherwise: of variables that layers have no size
+    for. UserError for a variable without a value.
     """
-    known = {"N": batch, "C_in": channels, "C_out": channels, "C": channels}
+    known = {**(otherwise or {}), "N": batch, "C_in": channels, "C_out": channels, "C": channels}
     known |= {"H": size, "W": size, "T": size * size, "k": 3, "g": 32, "s": 2}
     known |= {"k_1": 3, "k_2": 7, "R": channels // 4, "t": 3}
     if "T" in operator.variables:
         known["H"] = channels
         if "k" in operator.variables:  # GPT-2's projection: two halves, blocks of 16 features
             known |= {"k": 2, "g": channels // 16}
+    known |= given or {}
     missing = [name for name in operator.variables if name not in known]
     if missing:
         raise UserError(f"no size for {', '.join(missing)} in a layer of a network for images")
@@ -200,6 +240,7 @@ def bench_kernels(
     torch_forms: Sequence[str] = (),
     form_seconds: float | None = None,
     measured_plans: int = 0,
+    tuning_trials: int = 0,
     convolutions: Mapping[str, tuple[int, int]] | None = None,
     modules: Mapping[str, Mapping[str, tuple[torch.nn.Module, Sequence[int]]]] | None = None,
     progress: Callable[[str], None] = lambda _: None,
@@ -214,6 +255,8 @@ def bench_kernels(
         it stands in `missing`. None for as long as it takes.
     measured_plans: of so many plans of each operator the fastest is chosen (`choose_plan`), as
         compiled code and for the form "eager", and timed beside the cheapest; 0 for none.
+    tuning_trials: of so many schedules of each operator's cheapest plan the fastest is chosen
+        (`tune_kernel`), and timed beside that of the rules; 0 for none.
     convolutions: by layer, channels and size of the 3x3 convolution that ratios are to: PyTorch's
         own, and frozen where "frozen" is among the forms. None for none.
     modules: by layer and name, what else is timed there in eager PyTorch, with the shape of its
@@ -224,7 +267,7 @@ def bench_kernels(
     run = KernelRun(threads, rounds, measure_roofline(threads))
     with torch_threads(threads), torch.inference_mode():
         for layer, of_layer in bindings.items():
-            candidates = _control()
+            candidates = [control_candidate()]
             beside = {} if modules is None else modules[layer]
             batches = [binding.get("N", 1) for binding in of_layer.values()]
             batches += [shape[0] for _, shape in beside.values()]
@@ -232,12 +275,12 @@ def bench_kernels(
             for name, binding in of_layer.items():
                 operator, values = operators[name], dict(binding)
                 progress(f"{layer}: {name}")
-                candidates += _own(name, operator, values, threads)
+                candidates.append(compiled_candidate(name, operator, values, threads))
                 for form in torch_forms:
                     progress(f"{layer}: {name} {form}")
                     try:
                         with _within(form_seconds):
-                            candidates += _torch_form(name, operator, values, form)
+                            candidates.append(torch_candidate(name, operator, values, form))
                     except NotMeasuredError as reason:
                         missing = NotMeasured(f"{name} {form}", layer, batch, str(reason))
                         run.missing.append(missing)
@@ -250,25 +293,40 @@ def bench_kernels(
                         kernel = f"{name} {form}"
                         run.chosen.append(ChosenPlan(kernel, layer, batch, 1, 1.0))
                     candidates += found
+                if tuning_trials:
+                    progress(f"{layer}: {name}: schedules")
+                    found = _tuned(name, operator, values, threads, tuning_trials)
+                    if not found:
+                        run.tuned.append(TunedKernel(f"{name} {CPP}", layer, batch, "", 1.0))
+                    candidates += found
             if convolutions is not None:
                 candidates += _convolutions(*convolutions[layer], batch, torch_forms)
-            candidates += [_module(name, *each) for name, each in beside.items()]
+            candidates += [module_candidate(name, *each) for name, each in beside.items()]
             progress(f"{layer}: timing")
-            _time(run, layer, batch, candidates)
+            time_candidates(run, layer, batch, candidates)
     return run
 
 
 # --- what is timed --------------------------------------------------------------------------------
 
 
-def _control() -> list[_Candidate]:
-    return [_Candidate(_CONTROL, control(), 0, 0, False, 0)]
+def control_candidate() -> Candidate:
+    """Return the fixed computation that is timed beside everything else."""
+    return Candidate(_CONTROL, control(), 0, 0, False, 0)
 
 
-def _own(
-    name: str, operator: Operator, binding: dict[str, int], threads: int, plan: int = 1
-) -> list[_Candidate]:
-    function = compile_operator(operator.canonical, binding, plan=plan)
+def compiled_candidate(
+    name: str,
+    operator: Operator,
+    binding: dict[str, int],
+    threads: int,
+    plan: int = 1,
+    tuning: str = "",
+) -> Candidate:
+    """Return an operator as compiled C++, compared with the interpreter. UserError if wrong."""
+    function = compile_operator(
+        operator.canonical, binding, plan=plan, variant=Variant(tuning=tuning)
+    )
     outputs = check_native(name, operator, binding, function, threads)
     random = np.random.default_rng(0)
     x = random.standard_normal(function.input_shape, np.float32)
@@ -278,27 +336,44 @@ def _own(
     moved = 4 * (x.size + y.size + sum(w.size for w in weights))
     call = function.prepared(x, y, threads)
     macs = operator.numbered_plan(binding, plan).macs
-    return [_Candidate(f"{name} {CPP}", call, macs, moved, True, outputs)]
+    return Candidate(f"{name} {CPP}", call, macs, moved, True, outputs, plan, tuning)
 
 
 def _measured(
     name: str, operator: Operator, binding: dict[str, int], threads: int, form: str, limit: int
-) -> list[_Candidate]:
+) -> list[Candidate]:
     """The form with the plan that is the fastest; nothing where that is the cheapest one."""
     emitter = CPP if form == CPP else PYTORCH
     choice = choose_plan(operator, binding, emitter=emitter, limit=limit, threads=threads)
     if choice.number == 1:
         return []
     if form == CPP:
-        found = _own(name, operator, binding, threads, choice.number)
-    else:
-        found = _torch_form(name, operator, binding, form, choice.number)
-    return [dataclasses.replace(candidate, plan=choice.number) for candidate in found]
+        return [compiled_candidate(name, operator, binding, threads, choice.number)]
+    return [torch_candidate(name, operator, binding, form, choice.number)]
 
 
-def _torch_form(
-    name: str, operator: Operator, binding: dict[str, int], form: str, number: int = 1
-) -> list[_Candidate]:
+def _tuned(
+    name: str, operator: Operator, binding: dict[str, int], threads: int, trials: int
+) -> list[Candidate]:
+    """The cheapest plan with the schedule that is the fastest; nothing where the rules' is it."""
+    found = tune_kernel(operator.canonical, binding, threads=threads, trials=trials)
+    if not found.tuning:
+        return []
+    return [compiled_candidate(name, operator, binding, threads, tuning=found.tuning)]
+
+
+def torch_candidate(
+    name: str,
+    operator: Operator,
+    binding: dict[str, int],
+    form: str,
+    number: int = 1,
+    device: str = "cpu",
+) -> Candidate:
+    """Return an operator in PyTorch: "eager", "frozen", "straightforward" or "autotune".
+
+    Compiled forms are compared with the eager module. UserError if they differ.
+    """
     from syno.operators.kernel import load_kernel
 
     if form == STRAIGHTFORWARD:
@@ -306,8 +381,8 @@ def _torch_form(
     source = operator.source(binding, plan=number)
     macs = operator.numbered_plan(binding, number).macs
     torch.manual_seed(0)
-    module = load_kernel(source, keep=False)().eval()
-    x = torch.randn(operator.shapes(binding).input)
+    module = load_kernel(source, keep=False)().eval().to(device)
+    x = torch.randn(operator.shapes(binding).input).to(device)
     expected = module(x)
     call: Callable[[torch.Tensor], torch.Tensor] = module
     if form != "eager":
@@ -317,7 +392,22 @@ def _torch_form(
     if not error < 1e-4:
         raise UserError(f"{name}: compiled and eager PyTorch differ by {error:.1e} of the maximum")
     moved = 4 * (x.numel() + got.numel() + operator.params(binding))
-    return [_Candidate(f"{name} {form}", lambda: call(x), macs, moved, False, 0)]
+    number = 1 if form == STRAIGHTFORWARD else number
+    run = synchronized(lambda: call(x), device)
+    return Candidate(f"{name} {form}", run, macs, moved, False, 0, number)
+
+
+def synchronized(call: Callable[[], object], device: str) -> Callable[[], object]:
+    """Return a function that also waits for a GPU, which works on after a call has returned."""
+    if device == "cpu":
+        return call
+
+    def run() -> object:
+        result = call()
+        torch.cuda.synchronize()
+        return result
+
+    return run
 
 
 def straightforward_plan(operator: Operator, binding: dict[str, int]) -> int:
@@ -362,22 +452,25 @@ def _within(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _module(name: str, module: torch.nn.Module, shape: Sequence[int]) -> _Candidate:
-    module, x = module.eval(), torch.randn(*shape)
-    return _Candidate(name, lambda: module(x), 0, 0, False, 0)
+def module_candidate(
+    name: str, module: torch.nn.Module, shape: Sequence[int], device: str = "cpu"
+) -> Candidate:
+    """Return a module in eager PyTorch, whose MACs and bytes are not counted."""
+    module, x = module.eval().to(device), torch.randn(*shape).to(device)
+    return Candidate(name, synchronized(lambda: module(x), device), 0, 0, False, 0)
 
 
 def _convolutions(
     channels: int, size: int, batch: int, torch_forms: Sequence[str]
-) -> list[_Candidate]:
+) -> list[Candidate]:
     x = torch.randn(batch, channels, size, size)
     layer = torch.nn.Conv2d(channels, channels, 3, padding=1, bias=False).eval()
     macs = 9 * channels * channels * size * size * batch
     moved = 4 * (2 * x.numel() + 9 * channels * channels)
-    found = [_Candidate(BASELINE, lambda: layer(x), macs, moved, False, 0)]
+    found = [Candidate(BASELINE, lambda: layer(x), macs, moved, False, 0)]
     if "frozen" in torch_forms:
         frozen = compiled(layer, x, freeze=True)
-        found.append(_Candidate(FROZEN, lambda: frozen(x), macs, moved, False, 0))
+        found.append(Candidate(FROZEN, lambda: frozen(x), macs, moved, False, 0))
     return found
 
 
@@ -404,13 +497,21 @@ def compiled(
 # --- timing ---------------------------------------------------------------------------------------
 
 
-def _time(run: KernelRun, layer: str, batch: int, candidates: Sequence[_Candidate]) -> None:
+def time_candidates(
+    run: KernelRun, layer: str, batch: int, candidates: Sequence[Candidate]
+) -> None:
+    """Time candidates in turns, and add the times to the run.
+
+    ImpossibleTimeError for a time of our own code that the machine cannot reach.
+    """
     for candidate in candidates:
         for _ in range(WARM_UP):
             candidate.call()
     times = interleaved([candidate.call for candidate in candidates], run.rounds)
     names = [candidate.kernel for candidate in candidates]
-    cheapest = {c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1}
+    cheapest = {
+        c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1 and not c.tuning
+    }
     base = times[names.index(BASELINE)] if BASELINE in names else None
     for candidate, own in zip(candidates, times, strict=True):
         found = Timing.of(own)
@@ -427,6 +528,10 @@ def _time(run: KernelRun, layer: str, batch: int, candidates: Sequence[_Candidat
             gain = speedup(cheapest[kernel], own)
             run.chosen.append(ChosenPlan(kernel, layer, batch, candidate.plan, gain))
             kernel = f"{kernel} {MEASURED}"
+        if candidate.tuning and kernel in cheapest:
+            gain = speedup(cheapest[kernel], own)
+            run.tuned.append(TunedKernel(kernel, layer, batch, candidate.tuning, gain))
+            kernel = f"{kernel} {TUNED}"
         ratio = None
         if base is not None and own is not base:
             ratio = speedup(base, own)

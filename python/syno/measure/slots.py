@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,6 +17,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.measure.kernels import KernelRun, bench_kernels
 from syno.measure.timing import CPP
+from syno.network import models
 from syno.network.placeholder import Placeholder, checked_slots
 from syno.network.substitute import layer_report
 from syno.operators.operator import Operator
@@ -56,7 +58,7 @@ class SlotsRun:
 
 
 @dataclass
-class _Kind:
+class SlotKind:
     """Slots that are alike; macs, params: of the original in one of them."""
 
     slot: Placeholder
@@ -64,6 +66,18 @@ class _Kind:
     macs: int | None
     params: int
     count: int = 0
+
+
+def network_with_slots(
+    model: str, options: Mapping[str, Any], size: int | None, batch: int
+) -> tuple[nn.Module, torch.Tensor]:
+    """The model of that name with slots, and an input for it: zeros, `batch` samples."""
+    net = models.build(model, size=size, **options)
+    images = models.describe(model).images is not None
+    kind = torch.float32 if images else torch.long
+    example = torch.zeros(batch, *models.built(net).input_shape, dtype=kind)
+    template = models.slots(net) if images else models.slots(net, example=example)
+    return template, example
 
 
 def time_slots(
@@ -89,12 +103,12 @@ def time_slots(
         UserError: a slot has no original layer, an operator fits no slot, or as in
             `bench_kernels`.
     """
-    kinds = _kinds(copy.deepcopy(net).eval(), example)
+    kinds = slot_kinds(copy.deepcopy(net).eval(), example)
     bindings = {
         label: {
             name: binding
             for name, operator in operators.items()
-            if (binding := _binding(kind.slot, operator, len(example))) is not None
+            if (binding := fitting_binding(kind.slot, operator, len(example))) is not None
         }
         for label, kind in kinds.items()
     }
@@ -127,7 +141,7 @@ def time_slots(
     return SlotsRun(run, times, counts)
 
 
-def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
+def slot_kinds(net: nn.Module, example: torch.Tensor) -> dict[str, SlotKind]:
     """Slots that are alike, under the name of the first, in order of appearance."""
     slots = checked_slots(net)
     shapes: dict[str, tuple[int, ...]] = {}
@@ -146,7 +160,7 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
         for handle in handles:
             handle.remove()
     rows = {row.name: row for row in layer_report(net).rows}
-    found: dict[tuple[object, ...], tuple[str, _Kind]] = {}
+    found: dict[tuple[object, ...], tuple[str, SlotKind]] = {}
     for name, slot in slots.items():
         if slot.original is None:
             raise UserError(f"slot '{name}' of the network has no original layer to time")
@@ -156,12 +170,12 @@ def _kinds(net: nn.Module, example: torch.Tensor) -> dict[str, _Kind]:
         if key not in found:
             each = rows[name].macs
             macs = None if each is None else each * len(example)
-            found[key] = name, _Kind(slot, shapes[name], macs, rows[name].params)
+            found[key] = name, SlotKind(slot, shapes[name], macs, rows[name].params)
         found[key][1].count += 1
     return dict(found.values())
 
 
-def _binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int] | None:
+def fitting_binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int] | None:
     """The operator's binding in a slot; None where it does not fit."""
     own = {} if operator.batch is None else {operator.batch: batch * slot.phases}
     try:
@@ -172,7 +186,7 @@ def _binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int
     return dict(pack.binding)
 
 
-def _modules(kind: _Kind) -> dict[str, tuple[nn.Module, Sequence[int]]]:
+def _modules(kind: SlotKind) -> dict[str, tuple[nn.Module, Sequence[int]]]:
     assert kind.slot.original is not None
     found: dict[str, tuple[nn.Module, Sequence[int]]] = {
         ORIGINAL: (kind.slot.original, kind.input_shape)
@@ -186,7 +200,7 @@ def _modules(kind: _Kind) -> dict[str, tuple[nn.Module, Sequence[int]]]:
 def _sum(
     run: KernelRun,
     name: str,
-    kinds: Mapping[str, _Kind],
+    kinds: Mapping[str, SlotKind],
     bindings: Mapping[str, dict[str, int]],
     operator: Operator | None,
 ) -> SlotsTime:

@@ -58,6 +58,13 @@ class _KernelArguments(Options):
         metavar="N",
         unset="off",
     )
+    tune: int | None = option(
+        "Also time each operator with the fastest of N schedules.",
+        None,
+        minimum=1,
+        metavar="N",
+        unset="off",
+    )
     threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
     rounds: int = options.rounds()
     picture: Path | None = option("File for a plot (PNG or PDF).", None)
@@ -85,6 +92,7 @@ def command(given: _KernelArguments) -> int:
         layers=layers_named(given.layers),
         form_seconds=given.form_seconds,
         measured_plans=given.measure_plans or 0,
+        tuning_trials=given.tune or 0,
     )
 
 
@@ -119,6 +127,7 @@ def _measure(
     layers: Sequence[tuple[int, int]] | None = None,
     form_seconds: float | None = None,
     measured_plans: int = 0,
+    tuning_trials: int = 0,
 ) -> int:
     from syno.experiments.kernels import described, measured
     from syno.measure.kernel_picture import save_times
@@ -135,6 +144,7 @@ def _measure(
         torch_forms=wanted,
         form_seconds=form_seconds,
         measured_plans=measured_plans,
+        tuning_trials=tuning_trials,
         watched=progress_of,
     )
     if given.picture is not None:
@@ -157,6 +167,12 @@ def _print(run: KernelRun, batch: int) -> None:
     output.show(means_table(run, batch))
     for absent in run.missing:
         output.echo(f"{absent.layer} {absent.kernel}: not measured: {absent.reason}")
+    gain = run.tuned_speedup()
+    if gain is not None:
+        output.echo(f"tuned over the rules' schedule: {gain:.3f}x (geometric mean)")
+    for tuned in run.tuned:
+        if tuned.tuning:
+            output.echo(f"{tuned.layer} {tuned.kernel}: {tuned.speedup:.2f}x with {tuned.tuning}")
     for choice in run.chosen:
         if choice.number != 1:
             output.echo(

@@ -39,8 +39,8 @@ def command(given: _Arguments) -> int:
     original layer counts. The pooling before a slot of stride 2 counts, too. Layers that no
     operator replaces, and the overhead of an eager network between its layers, do not count.
     """
-    from syno.experiments.slots import described, network_with_slots
-    from syno.measure.slots import time_slots
+    from syno.experiments.slots import described
+    from syno.measure.slots import network_with_slots, time_slots
     from syno.operands.layers import fit_to_network, layer_specification
     from syno.operands.lookup import named_operators
     from syno.operators.specification import checked_binding

@@ -71,6 +71,10 @@ class _Arguments(Options):
         "float32",
         metavar="NAME",
     )
+    tuned: bool = option(
+        "Use schedules that `syno tune` found on this machine, in the formats cpp and cpp-network.",
+        False,
+    )
     measure_plans: int | None = option(
         "Measure the N cheapest plans, and write the fastest.",
         None,
@@ -108,6 +112,11 @@ def command(given: _Arguments) -> int:
         fold_weights=given.fold_weights,
         precision=given.precision,
     )
+    if given.tuned and writer.emitter != "cpp":
+        raise UserError(
+            f"the format '{writer.name}' has no schedules of compiled C++\n"
+            "  expected: cpp or cpp-network with --tuned"
+        )
     if given.threads is not None and given.measure_plans is None:
         raise UserError("--threads requires --measure-plans")
     plans = PlanChoices(
@@ -128,6 +137,7 @@ def command(given: _Arguments) -> int:
             found = sizes.checked_sizes(operator, given.binding, line)
         plan = plans.of(operator, found)
         subject = operator_subject(operator, found, given.seed, plan, given.fold_weights)
+    subject = replace(subject, tuned=given.tuned)
     written = writer.write(subject, given.out)
     run = writer.check(written, subject) if given.check else None
     files = [str(file) for file in written.files]

@@ -51,6 +51,10 @@ class Functions:
             numbers.append(number)
         return numbers
 
+    def get(self, number: int) -> Callable[..., torch.Tensor]:
+        """The function of a number, on tensors."""
+        return self._functions[number]
+
     def run(self, question: tuple[int, Array, list[Array]]) -> Array:
         """y of a function, as arrays."""
         import torch

@@ -67,7 +67,7 @@ class Buffer(Protocol):
 
 def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
     """One module with the functions of all cases; of one with a batch, also that for any batch."""
-    tvm = _tvm()
+    tvm = imported()
     from tvm import te
 
     functions: dict[str, PrimFunc] = {}
@@ -84,7 +84,7 @@ def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
 
 
 @functools.cache
-def _tvm() -> ModuleType:
+def imported() -> ModuleType:
     """Import the package without garbage collections.
 
     It iterates over `sys.modules` while it loads. A collection may run any code, and if that code
@@ -121,7 +121,7 @@ class _Compiled:
         self._any = executable[f"any{number}"] if batched else None
 
     def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
-        tvm = _tvm()
+        tvm = imported()
         output, function = tuple(self._output), self._own
         if self._any is not None and len(x) != output[0]:
             output, function = (len(x), *output[1:]), self._any

@@ -16,7 +16,7 @@ from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
-from syno.codegen.native import find_compiler
+from syno.codegen.native import find_compiler, find_tuning
 
 if TYPE_CHECKING:
     from syno.operators.kernel import KernelPack
@@ -95,7 +95,7 @@ class CppFiles:
         code = files.with_suffix(path, self.suffix)
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
         name = _function_name(code)
-        source, _ = _emitted(pack, name)
+        source, _ = _emitted(pack, name, subject.tuned)
         held = [p.detach().cpu().float().numpy() for p in pack.kernel.parameters()]
         content = b"".join(np.ascontiguousarray(w).tobytes() for w in held)
         files.write(weights, lambda temporary: temporary.write_bytes(content))
@@ -118,7 +118,7 @@ class CppFiles:
             "name": name,
             "compiler": compiler.path,
             "sizes": np.array([int(np.prod(shape)) for shape in shapes], np.int64),
-            "batched": _emitted(pack, name)[1],
+            "batched": _emitted(pack, name, subject.tuned)[1],
             "examples": len(found),
         }
         said |= {f"x{i}": x.numpy() for i, (x, _) in enumerate(found)}
@@ -139,10 +139,13 @@ def _pack(subject: Subject) -> KernelPack:
     return subject.pack
 
 
-def _emitted(pack: KernelPack, name: str) -> tuple[str, bool]:
+def _emitted(pack: KernelPack, name: str, tuned: bool) -> tuple[str, bool]:
     """The source, and whether it takes any size of the first dimension."""
     plan = pack.operator.numbered_plan(pack.binding, pack.plan, fold_weights=pack.fold_weights)
-    source, manifest = _core.emit_cpp(plan, name=name, formula=pack.operator.formula())
+    tuning = find_tuning(plan) if tuned else ""
+    source, manifest = _core.emit_cpp(
+        plan, name=name, formula=pack.operator.formula(), tuning=tuning
+    )
     return source, any(dim["free"] for dim in json.loads(manifest)["input"])
 
 

@@ -40,6 +40,7 @@ class Subject:
     cheapest plans, what is written is compared with it. fold_weights: whether what depends on
     weights alone is computed once, when the file is written or its weights are loaded.
     precision: what convolutions, linear layers and operators multiply; they add in float32.
+    tuned: whether C++ has the schedules that were found on this machine.
     """
 
     module: nn.Module
@@ -50,6 +51,7 @@ class Subject:
     reference: nn.Module
     fold_weights: bool = False
     precision: str = "float32"
+    tuned: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from syno.codegen.native.function import (
     compile_functions,
     compile_operator,
 )
+from syno.codegen.native.tunings import find_tuning
 
 __all__ = [
     "FLAGS",
@@ -24,6 +25,7 @@ __all__ = [
     "compile_functions",
     "compile_operator",
     "find_compiler",
+    "find_tuning",
     "no_compiler",
     "processor",
 ]

@@ -58,7 +58,8 @@ class Variant:
     epilogue: y = activation(operator(x) * scale[c] + bias[c] + residual) with the parts of
     `scale+bias+residual+relu` that it names; channel: the dimension of y that c counts;
     input_order, output_order: the dimensions of x, and of y and residual, in the order of memory.
-    precision: what contractions multiply, `float32` or `bfloat16`. They add in float32.
+    precision: what contractions multiply, `float32` or `bfloat16`. They add in float32. tuning:
+    choices of the schedule, as `syno.codegen.native.tunings` has them.
     """
 
     epilogue: str = ""
@@ -66,6 +67,7 @@ class Variant:
     input_order: tuple[int, ...] | None = None
     output_order: tuple[int, ...] | None = None
     precision: str = "float32"
+    tuning: str = ""
 
     def has(self, part: str) -> bool:
         """Whether the epilogue names the part."""

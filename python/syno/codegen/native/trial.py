@@ -33,6 +33,7 @@ def trial(
     *,
     threads: int = 1,
     fold_weights: bool = False,
+    tuning: str = "",
 ) -> None:
     """Runs the code of each plan once with nothing but its own memory at hand.
 
@@ -44,6 +45,7 @@ def trial(
         "plans": list(plans),
         "threads": threads,
         "fold_weights": fold_weights,
+        "tuning": tuning,
     }
     try:
         done = subprocess.run(
@@ -103,7 +105,11 @@ def main() -> None:
 
             native_function._aligned = aligned
             function = compile_operator(
-                operator, asked["binding"], plan=number, fold_weights=asked["fold_weights"]
+                operator,
+                asked["binding"],
+                plan=number,
+                fold_weights=asked["fold_weights"],
+                variant=native_function.Variant(tuning=asked["tuning"]),
             )
             function.pack([drawn(shape) for shape in function.weight_shapes])
             x, y = drawn(function.input_shape), drawn(function.output_shape)

@@ -90,6 +90,7 @@ class Kernel:
         output_order: Sequence[int] | None = None,
         plan: int = 1,
         fold_weights: bool = True,
+        tuning: str = "",
         missing: str = "compile",
     ) -> Kernel:
         """Compile a kernel, or load it from the cache.
@@ -104,6 +105,8 @@ class Kernel:
                 outermost first, such as (0, 2, 3, 1) for channels-last; default: row-major.
             plan: the number of the plan in `Operator.plans`; 1 is the cheapest.
             fold_weights: multiply weights with each other in `pack` if this saves MACs.
+            tuning: choices of the schedule instead of those of the emitter's rules, from
+                `syno.codegen.native.find_tuning`.
             missing: what happens if the cache does not have the kernel: "compile" compiles it now;
                 "pytorch" computes with the PyTorch emitter instead and says so in a warning, as is
                 done without a compiler.
@@ -119,6 +122,7 @@ class Kernel:
             output_order=output_order,
             plan=plan,
             fold_weights=fold_weights,
+            tuning=tuning,
         )
         if missing not in MISSING:
             raise UserError(

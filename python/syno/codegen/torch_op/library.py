@@ -138,6 +138,7 @@ def _unit(name: str, record: KernelRecord, epilogue: Epilogue) -> str:
         channel=record.channel,
         input_order=record.input_order,
         output_order=record.output_order,
+        tuning=record.tuning,
     )
     shapes = record.shapes
     code = text.replace(name, "") + _core.cpp_runtime()

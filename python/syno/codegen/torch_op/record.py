@@ -40,7 +40,8 @@ class KernelRecord:
     text: of the operator; binding: the value of every variable, the batch size as 1. channel: the
     dimension of the output that `channel` belongs to. input_order, output_order: the order in which
     the dimensions of x and y lie in memory, outermost first. plan, fold_weights: as in
-    `Operator.numbered_plan`.
+    `Operator.numbered_plan`. tuning: choices of the schedule, as `syno.codegen.native.tunings` has
+    them; empty for those of the emitter's rules.
     """
 
     text: str
@@ -50,6 +51,7 @@ class KernelRecord:
     output_order: tuple[int, ...]
     plan: int
     fold_weights: bool
+    tuning: str = ""
 
     @classmethod
     def of(
@@ -62,6 +64,7 @@ class KernelRecord:
         output_order: Sequence[int] | None = None,
         plan: int = 1,
         fold_weights: bool = True,
+        tuning: str = "",
     ) -> KernelRecord:
         """The record of these arguments, without those that the emitter checks."""
         values = operator.complete(binding)
@@ -76,6 +79,7 @@ class KernelRecord:
             output_order=_order("output_order", output_order, len(operator.output)),
             plan=checks.whole("'plan'", plan, least=1),
             fold_weights=bool(fold_weights),
+            tuning=checks.text("'tuning'", tuning),
         )
 
     @functools.cached_property
@@ -105,7 +109,10 @@ class KernelRecord:
 
     def to_json(self) -> str:
         """All fields, as `from_json` reads them."""
-        return json.dumps({"format": _FORMAT, **asdict(self)}, sort_keys=True)
+        fields = {"format": _FORMAT, **asdict(self)}
+        if not self.tuning:  # keys of kernels without one are those of older versions
+            del fields["tuning"]
+        return json.dumps(fields, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> KernelRecord:

@@ -80,6 +80,7 @@ class CppNetwork:
             lower(prepare(net, (subject.x[:1],), batch=False).graph),
             _function_name(code),
             subject.precision,
+            tuned=subject.tuned,
         )
         files.write(weights, lambda temporary: temporary.write_bytes(source.weights))
         files.write(header, lambda temporary: temporary.write_text(source.header))

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from syno import _core
+from syno.codegen.native import find_tuning
 from syno.inference.layer import Layer
 from syno.inference.library.program import LINE, Call, Program, Value
 from syno.inference.precision import FLOAT32
@@ -32,10 +33,11 @@ class Source:
     parts: int
 
 
-def emit(program: Program, name: str, precision: str = FLOAT32) -> Source:
+def emit(program: Program, name: str, precision: str = FLOAT32, *, tuned: bool = False) -> Source:
     """The source of a program whose functions begin with `name`.
 
-    precision: what its layers multiply.
+    precision: what its layers multiply; tuned: whether their schedules are those that were found on
+    this machine.
     """
     kernels: dict[tuple[str, str, int], int] = {}
     numbers = []
@@ -52,7 +54,7 @@ def emit(program: Program, name: str, precision: str = FLOAT32) -> Source:
     pieces += [_declared(f"{name}_k{kernel}", layer) for kernel, layer in chosen.items()]
     for part in range(1, parts + 1):
         mine = [k for k in chosen if k % parts == part - 1]
-        emitted = "\n".join(_kernel(f"{name}_k{k}", chosen[k], precision) for k in mine)
+        emitted = "\n".join(_kernel(f"{name}_k{k}", chosen[k], precision, tuned) for k in mine)
         pieces.append(_guarded(part, emitted))
     network = _text("plain.cpp.txt") + _network(program, name, numbers)
     template = _text("network.cpp.txt")
@@ -137,9 +139,9 @@ def _floats(value: Value | None) -> int:
     return value.view.numel()
 
 
-def _kernel(name: str, layer: Layer, precision: str) -> str:
+def _kernel(name: str, layer: Layer, precision: str, tuned: bool) -> str:
     found = layer.computation
-    plan = found.operator.numbered_plan(found.binding, found.plan, fold_weights=found.fold_weights)
+    plan = found.planned()
     source, _ = _core.emit_cpp(
         plan,
         name=name,
@@ -148,6 +150,7 @@ def _kernel(name: str, layer: Layer, precision: str) -> str:
         epilogue=layer.parts.text,
         channel=layer.channel,
         precision=precision,
+        tuning=find_tuning(plan, precision=precision) if tuned else "",
     )
     return str(source)
 

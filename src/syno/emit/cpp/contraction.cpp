@@ -58,8 +58,9 @@ std::set<std::pair<std::int64_t, std::int64_t>> possible_slides(const Access& ac
 class Matcher {
  public:
   Matcher(const LoopProgram& program, const LoopNest& nest, std::int64_t cache_floats,
-          Precision precision, Element data)
+          Precision precision, Element data, const NestTuning& tuning)
       : program_(program),
+        tuning_(tuning),
         word_(terms_of_word(precision)),
         cache_elements_(cache_floats * word_),
         data_element_(data) {
@@ -70,7 +71,8 @@ class Matcher {
   std::optional<Contraction> run() {
     if (!find_operands()) return std::nullopt;
     find_roles();
-    if (c_.row_count() < kLeastRows || c_.row_count() * c_.term_count() < 16) return std::nullopt;
+    const bool is_thin = c_.row_count() < kLeastRows || c_.row_count() * c_.term_count() < 16;
+    if (is_thin && tuning_.form != NestTuning::Form::kProduct) return std::nullopt;
     if (word_ > 1 && c_.terms.empty()) return std::nullopt;
     choose_columns();
     c_.in_place = word_ == 1 ? is_in_place() : words_are_in_place();
@@ -193,9 +195,12 @@ class Matcher {
     if (!c_.columns.empty()) find_taps(read, extents);
     put_terms_inside();
     if (word_ > 1) make_words(read, extents);
-    c_.paired = can_pair();
+    c_.can_pair = can_pair();
+    c_.paired = c_.can_pair && tuning_.pairs != NestTuning::Switch::kOff;
     choose_block(extents);
-    if (c_.paired && !pairs_pay()) {
+    const bool wanted = tuning_.pairs == NestTuning::Switch::kOn;
+    const bool fits = c_.block_rows % 2 == 0 || c_.blocks == 1;
+    if (c_.paired && (wanted ? !fits : !pairs_pay())) {
       c_.paired = false;
       choose_block(extents);
     }
@@ -317,9 +322,24 @@ class Matcher {
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
     const Index stored = flat_address(program_, nest(), nest().store);
     const bool in_steps = c_.terms_inside || stored.coefficient(c_.columns.back()) == 1;
-    if (whole <= cache_elements_ || weights > whole || !in_steps ||
-        !only_affine(stored, c_.columns[0]))
+    if (!in_steps || !only_affine(stored, c_.columns[0])) {
+      check_block(tuning_.block <= 0);
       return;
+    }
+    c_.possible_blocks.clear();
+    for (std::int64_t size = rows; size > 0; --size) {
+      if (rows % size == 0 && (size < rows || c_.slice_count() > 1))
+        c_.possible_blocks.push_back(size);
+    }
+    if (tuning_.block == NestTuning::kWhole) return;
+    if (tuning_.block > 0) {
+      check_block(rows % tuning_.block == 0);
+      c_.block_rows = tuning_.block;
+      c_.blocks = rows / c_.block_rows;
+      c_.private_panel = c_.blocks * c_.slice_count() > 1;
+      return;
+    }
+    if (whole <= cache_elements_ || weights > whole) return;
     std::int64_t largest = rows;
     const auto fits = [&](std::int64_t size) {
       return rows % size == 0 && (!c_.paired || rows % 2 != 0 || size % 2 == 0);
@@ -335,6 +355,13 @@ class Matcher {
     c_.blocks = rows / c_.block_rows;
     c_.private_panel = c_.blocks * c_.slice_count() > 1;
     if (!c_.private_panel) c_.block_rows = rows;
+  }
+
+  void check_block(bool is_possible) const {
+    if (is_possible) return;
+    throw UserError("the tuning has a block of " + std::to_string(tuning_.block) +
+                    " rows\n  expected: a divisor of the outermost axis of columns, where threads "
+                    "can have panels of their own");
   }
 
   // What a block of so many rows costs in proportion: threads that wait for others with more blocks, rows that
@@ -422,6 +449,7 @@ class Matcher {
   }
 
   const LoopProgram& program_;
+  const NestTuning& tuning_;
   std::int64_t word_;
   std::int64_t cache_elements_;
   Element data_element_;
@@ -454,8 +482,8 @@ std::int64_t Contraction::block_elements() const {
 
 std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest,
                                              std::int64_t cache_floats, Precision precision,
-                                             Element data) {
-  return Matcher(program, nest, cache_floats, precision, data).run();
+                                             Element data, const NestTuning& tuning) {
+  return Matcher(program, nest, cache_floats, precision, data, tuning).run();
 }
 
 }  // namespace syno::cpp

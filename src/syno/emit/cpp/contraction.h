@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "syno/emit/cpp/formats.h"
+#include "syno/emit/cpp/tuning.h"
 #include "syno/plan/loop_nest.h"
 
 namespace syno::cpp {
@@ -51,6 +52,7 @@ struct Contraction {
   /// Neighbouring rows of the outermost column axis are computed in pairs, with four products for six. The panel has its
   /// even rows before its odd ones.
   bool paired = false;
+  bool can_pair = false;
   Precision precision = Precision::kFloat32;
   /// Data between neighbouring columns; in a panel the terms of a word, or the number of terms where they lie inside of
   /// columns.
@@ -60,6 +62,8 @@ struct Contraction {
   /// Rows of a block: extents of the outermost column axis, which they divide.
   std::int64_t block_rows = 1;
   std::int64_t blocks = 1;
+  /// What block_rows may be where threads fill panels of their own, the largest first; empty where they cannot.
+  std::vector<std::int64_t> possible_blocks;
   /// Every thread fills a panel of its own, block by block; otherwise all fill one together.
   bool private_panel = false;
   /// The panel's contents: axes block, groups, slices, terms, phases, u, other columns, terms of a word, as far as they
@@ -82,10 +86,11 @@ struct Contraction {
 };
 
 /// Nothing when the nest is no contraction of data and a weight, or too thin for a matrix product. data: how the elements
-/// of the data stand in memory.
+/// of the data stand in memory. UserError for a tuning that this nest cannot have.
 std::optional<Contraction> match_contraction(const LoopProgram& program, const LoopNest& nest,
                                              std::int64_t cache_floats,
                                              Precision precision = Precision::kFloat32,
-                                             Element data = Element::kFloat32);
+                                             Element data = Element::kFloat32,
+                                             const NestTuning& tuning = {});
 
 }  // namespace syno::cpp

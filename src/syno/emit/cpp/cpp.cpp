@@ -8,6 +8,7 @@
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/emit/cpp/runtime.h"
 #include "syno/emit/cpp/schedule.h"
+#include "syno/emit/cpp/tuning.h"
 #include "syno/emit/printer.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/support/error.h"
@@ -38,8 +39,8 @@ class Emitter {
         options_(options),
         epilogue_(parse_epilogue(options.epilogue)),
         formats_(parse_formats(options)),
-        schedule_(schedule(plan, options.cache_floats, options.input_order, options.output_order,
-                           formats_)) {
+        tuning_(parse_tuning(options.tuning)),
+        schedule_(schedule(plan, options)) {
     const std::size_t rank = program_.buffer(program_.output).shape.size();
     if (epilogue_.uses_channels()) check_channel(options.channel, rank, program_.batched);
   }
@@ -207,19 +208,11 @@ class Emitter {
 
     const Index columns = *part_of(stored, c.columns, count);
     const Index rows = *part_of(stored, c.rows, count);
-    bool side_by_side = true;
-    std::int64_t next = 1;
-    for (std::size_t i = c.columns.size(); i-- > 0;) {
-      side_by_side = side_by_side && columns.coefficient(c.columns[i]) == next;
-      next *= nest.axes[at(c.columns[i])].extent;
-    }
-    const bool words_side_by_side =
-        c.in_place ? c.precision == Precision::kFloat32 && c.point == 1 : !c.terms_inside;
-    side_by_side = side_by_side && columns.is_affine() && words_side_by_side;
     const bool rows_side_by_side =
         c.rows.size() == 1 && rows.is_affine() && rows.coefficient(c.rows[0]) == 1;
     out_.line("static constexpr bool kColumnsAreContiguous = " +
-              std::string(side_by_side ? "true" : "false") + ";");
+              std::string(columns_side_by_side(program_, c) ? "true" : "false") + ";");
+    print_tiles(phases_[p].nest);
     out_.line("static constexpr bool kRowsAreContiguous = " +
               std::string(rows_side_by_side ? "true" : "false") + ";");
 
@@ -250,6 +243,16 @@ class Emitter {
     out_.line("static long group(long s) { return s / " + number(c.product(c.slices)) + "; }");
     weight_function(c);
     out_.dedent().line("};");
+  }
+
+  // type Chosen: tiles that a tuning chooses.
+  void print_tiles(int nest) {
+    const auto found = tuning_.find(nest);
+    if (found == tuning_.end() || !found->second.has_tiles()) return;
+    const NestTuning& tuning = found->second;
+    const auto text = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
+    out_.line("using Chosen = Tiles<" + text(tuning.over) + ", " + text(tuning.rows) + ", " +
+              text(tuning.width) + ", " + text(tuning.order) + ">;");
   }
 
   void tap_function(const Contraction& c) {
@@ -561,6 +564,7 @@ class Emitter {
   const CppOptions& options_;
   Epilogue epilogue_;
   Formats formats_;
+  Tuning tuning_;
   Schedule schedule_;
   const LoopProgram& program_ = schedule_.program;
   const std::vector<Phase>& phases_ = schedule_.phases;

@@ -51,6 +51,8 @@ struct CppOptions {
   /// "float32" and "uint8".
   std::string input_format = "float32";
   std::string output_format = "float32";
+  /// Choices instead of those of the rules (tuning.h), such as "0: over=rows width=8"; empty for none.
+  std::string tuning;
 };
 
 Source emit_cpp(const Plan& plan, const CppOptions& options = {});

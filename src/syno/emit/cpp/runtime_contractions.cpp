@@ -22,9 +22,21 @@ constexpr long kMostRows = kRegisters == 32 ? 8 : 5;
 constexpr long kPairVectors = 2;
 constexpr long kMostPairRows = kRegisters == 32 ? 13 : 5;
 
+// Tiles that a contraction chooses itself as C::Chosen; 0 leaves it to the rules. over: 1 columns, 2 rows;
+// rows, width: of a tile, one of them in vectors; order: 1 rows outside, 2 columns outside.
+template <long over, long rows, long width, long order>
+struct Tiles {
+  static constexpr long kOver = over, kRows = rows, kWidth = width, kOrder = order;
+};
+template <class C, class = void>
+struct TilesOf : Tiles<0, 0, 0, 0> {};
+template <class C>
+struct TilesOf<C, std::void_t<typename C::Chosen>> : C::Chosen {};
+
 // Vectors lie over columns, or over rows where that leaves fewer lanes unused.
 template <class C>
 struct Tiling {
+  using Own = TilesOf<C>;
   static constexpr long kWideRows = 2 * kLanes;
   static constexpr long kPadded = ceil_divide(C::kBlock, kLanes) * kLanes;
   static constexpr double kColumnCost = double(kPadded) / double(C::kBlock);
@@ -33,8 +45,12 @@ struct Tiling {
   static constexpr bool kPaired = C::kPairWidth > 0;
   static constexpr bool kOverColumns =
       kPaired ||
-      (C::kColumnsAreContiguous && !(C::kRows >= kLanes && kRowCost * 1.05 < kColumnCost));
-  static constexpr long kMost = kPaired ? kMostPairRows : kOverColumns ? kMostRows : kWideRows;
+      (C::kColumnsAreContiguous &&
+       (Own::kOver != 0 ? Own::kOver == 1
+                        : !(C::kRows >= kLanes && kRowCost * 1.05 < kColumnCost)));
+  static constexpr long kMost =
+      Own::kRows != 0 ? Own::kRows * (kOverColumns ? 1 : kLanes)
+                      : kPaired ? kMostPairRows : kOverColumns ? kMostRows : kWideRows;
   static constexpr long kRowTiles = ceil_divide(C::kRows, kMost);
   // Balanced: no tile is much smaller than the others.
   static constexpr long kTileRows =
@@ -313,12 +329,16 @@ struct Block {
   using T = Tiling<C>;
   static constexpr long kWidth = T::kOverColumns ? ceil_divide(C::kBlock, kLanes) : C::kBlock;
   static constexpr long kAcross =
-      ceil_divide(kWidth, T::kPaired ? kPairVectors : T::kOverColumns ? kVectors : kMostPoints);
+      ceil_divide(kWidth, T::Own::kWidth != 0 ? T::Own::kWidth
+                          : T::kPaired        ? kPairVectors
+                          : T::kOverColumns   ? kVectors
+                                              : kMostPoints);
   static constexpr long kTiles = T::kRowTiles * kAcross;
   // Balanced: a tile has kNarrow or kWide vectors or columns.
   static constexpr int kNarrow = kWidth / kAcross, kWide = ceil_divide(kWidth, kAcross);
   // Weights that do not fit into a cache close by are read once: rows outside, columns inside.
-  static constexpr bool kRowsOutside = T::kPackedGroup * 4 > (1 << 18);
+  static constexpr bool kRowsOutside =
+      T::Own::kOrder != 0 ? T::Own::kOrder == 1 : T::kPackedGroup * 4 > (1 << 18);
 
   using Data = typename C::Words::Data;
   template <int N, class Y, class E>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "syno/emit/cpp/epilogue.h"
+#include "syno/emit/cpp/interface.h"
 #include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/layout.h"
 #include "syno/plan/loop_transform.h"
@@ -67,14 +68,17 @@ LoopNest gathered(const LoopNest& nest, std::size_t operand, const std::vector<i
 
 class Scheduler {
  public:
-  Scheduler(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
-            const std::vector<int>& output_order, const Formats& formats)
-      : cache_floats_(cache_floats), formats_(formats), program_(loop_program(plan)) {
-    set_order("input_order", program_.input, input_order);
-    set_order("output_order", program_.output, output_order);
+  Scheduler(const Plan& plan, const CppOptions& options)
+      : cache_floats_(options.cache_floats),
+        formats_(parse_formats(options)),
+        tuning_(parse_tuning(options.tuning)),
+        program_(loop_program(plan)) {
+    set_order("input_order", program_.input, options.input_order);
+    set_order("output_order", program_.output, options.output_order);
     elements_.assign(program_.buffers.size(), Element::kFloat32);
-    elements_[at(program_.input)] = formats.input;
-    elements_[at(program_.output)] = formats.output;
+    elements_[at(program_.input)] = formats_.input;
+    elements_[at(program_.output)] = formats_.output;
+    for (const auto& each : tuning_) check_nest(each.first);
   }
 
   Schedule run() {
@@ -84,6 +88,12 @@ class Scheduler {
   }
 
  private:
+  void check_nest(int nest) const {
+    if (at(nest) < program_.nests.size()) return;
+    throw UserError("the tuning has the nest " + std::to_string(nest) +
+                    "\n  expected: a number below " + std::to_string(program_.nests.size()));
+  }
+
   // --- how intermediate tensors lie -------------------------------------------------------------------------------
 
   // From the last to the first: what reads a tensor knows by then how it writes.
@@ -137,10 +147,21 @@ class Scheduler {
       phase.store = nests[n].store.buffer;
       phase.text = program_.text(program_.nests[n]);
       const LoopNest nest = merged(program_, nests[n]);
-      phase.contraction = matched(nest);
-      if (phase.contraction && !is_separable(*phase.contraction)) phase.contraction.reset();
+      phase.nest = static_cast<int>(n);
+      phase.macs = nests[n].macs();
+      const NestTuning& tuning = tuning_of(phase.nest);
+      phase.contraction = matched(nest, tuning);
+      phase.possible = phase.contraction;
+      if (!phase.possible && formats_.precision == Precision::kFloat32) {
+        NestTuning thin = tuning;
+        thin.form = NestTuning::Form::kProduct;
+        phase.possible = matched(nest, thin);
+      }
+      if (tuning.form == NestTuning::Form::kRows) phase.contraction.reset();
       std::vector<Phase> copies;
-      if (!phase.contraction || phase.contraction->row_count() <= kMostFusedRows) {
+      const bool is_wide = phase.contraction && (tuning.form == NestTuning::Form::kProduct ||
+                                                 phase.contraction->row_count() > kMostFusedRows);
+      if (!is_wide) {
         fuse_rows(phase, nests, n, done);
         if (phase.rows) phase.contraction.reset();
       }
@@ -159,8 +180,14 @@ class Scheduler {
                    std::make_move_iterator(reversed.rend()));
   }
 
+  const NestTuning& tuning_of(int nest) const {
+    static const NestTuning kNone;
+    const auto found = tuning_.find(nest);
+    return found == tuning_.end() ? kNone : found->second;
+  }
+
   // In int8 only what reads the codes of the input.
-  std::optional<Contraction> matched(const LoopNest& nest) const {
+  std::optional<Contraction> matched(const LoopNest& nest, const NestTuning& tuning) const {
     Precision precision = formats_.precision;
     Element data = Element::kFloat32;
     bool integers = nest.scale == 1;
@@ -175,7 +202,8 @@ class Scheduler {
       precision = Precision::kFloat32;
     if (precision == Precision::kFloat32 && data != Element::kFloat32) return std::nullopt;
     std::optional<Contraction> found =
-        match_contraction(program_, nest, cache_floats_, precision, data);
+        match_contraction(program_, nest, cache_floats_, precision, data, tuning);
+    if (found && !is_separable(*found)) return std::nullopt;
     if (found && precision == Precision::kInt8) check_sums(*found);
     return found;
   }
@@ -291,6 +319,7 @@ class Scheduler {
 
   std::int64_t cache_floats_;
   Formats formats_;
+  Tuning tuning_;
   LoopProgram program_;
   std::vector<Element> elements_;
   std::vector<Phase> phases_;
@@ -318,9 +347,23 @@ std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,
   return result;
 }
 
-Schedule schedule(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
-                  const std::vector<int>& output_order, const Formats& formats) {
-  return Scheduler(plan, cache_floats, input_order, output_order, formats).run();
+Schedule schedule(const Plan& plan, const CppOptions& options) {
+  return Scheduler(plan, options).run();
+}
+
+bool columns_side_by_side(const LoopProgram& program, const Contraction& c) {
+  const LoopNest& nest = c.nest;
+  const Index columns =
+      *part_of(flat_address(program, nest, nest.store), c.columns, nest.axes.size());
+  bool side_by_side = columns.is_affine();
+  std::int64_t next = 1;
+  for (std::size_t i = c.columns.size(); i-- > 0;) {
+    side_by_side = side_by_side && columns.coefficient(c.columns[i]) == next;
+    next *= nest.axes[at(c.columns[i])].extent;
+  }
+  const bool in_data =
+      c.in_place ? c.precision == Precision::kFloat32 && c.point == 1 : !c.terms_inside;
+  return side_by_side && in_data;
 }
 
 }  // namespace syno::cpp

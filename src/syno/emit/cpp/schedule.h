@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "syno/emit/cpp/contraction.h"
+#include "syno/emit/cpp/cpp.h"
 #include "syno/emit/cpp/rows.h"
 #include "syno/plan/loop_nest.h"
 #include "syno/plan/plan.h"
@@ -14,6 +15,11 @@
 namespace syno::cpp {
 
 struct Phase {
+  /// The nest whose result it stores, and its MACs; -1 for copies.
+  int nest = -1;
+  std::int64_t macs = 0;
+  /// The nest as a matrix product, whether it runs as one or not; nothing where it cannot.
+  std::optional<Contraction> possible;
   /// Rows: the loops. Contractions: how the panel is filled, if there is one.
   std::optional<RowLoops> rows;
   std::optional<Contraction> contraction;
@@ -41,9 +47,12 @@ struct Schedule {
   std::vector<Phase> phases;
 };
 
-/// The orders of the dimensions of x and y in memory; empty: row-major.
-Schedule schedule(const Plan& plan, std::int64_t cache_floats, const std::vector<int>& input_order,
-                  const std::vector<int>& output_order, const Formats& formats = {});
+/// UserError for malformed options.
+Schedule schedule(const Plan& plan, const CppOptions& options);
+
+/// Whether neighbouring columns of a product lie side by side in its data and in its result, so that vectors may lie over
+/// them.
+bool columns_side_by_side(const LoopProgram& program, const Contraction& c);
 
 /// The terms of a flat index that depend on some axes alone; nothing when a term mixes them with others.
 std::optional<Index> part_of(const Index& index, const std::vector<int>& axes,

@@ -1,0 +1,288 @@
+"""The back ends of a grid: each makes the forms of an operator that are timed in one run."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from syno._util.errors import UserError
+from syno.codegen import emitters
+from syno.codegen.native import no_compiler
+from syno.codegen.verify.check import Comparison, MismatchError
+from syno.measure import kernels
+from syno.measure.kernels import Candidate, KernelRun, synchronized
+from syno.measure.plans import choose_plan
+from syno.measure.roofline import measure_roofline
+from syno.measure.tunings import tune_kernel
+from syno.operators.operator import Operator
+from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
+from syno.tune.results import LayerRow
+from syno.tune.subjects import Subject
+from syno.tune.tasks import Task
+
+Progress = Callable[[str], None]
+_TRIPLE = re.compile(r"-mtriple=([^-\s]+)")
+# Inductor with constant weights, and with max-autotune: the better one is its result.
+_INDUCTOR_FORMS = ("frozen", "autotune")
+
+
+class BackEnd(Protocol):
+    """One way to run operators."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Where it can run operators."""
+
+    def missing(self) -> str | None:
+        """None, or what it lacks here."""
+
+    def candidates(
+        self, task: Task, subject: Subject, folder: Path, progress: Progress
+    ) -> list[Candidate]:
+        """The forms of a layer, each compared with the definition.
+
+        folder: what is to be kept for another run lies there. UserError if the layer has no form.
+        """
+
+
+class Torch:
+    """PyTorch in eager mode or under TorchInductor: the cheapest plan, and the fastest one."""
+
+    devices = (CPU, "cuda")
+
+    def __init__(self, forms: tuple[str, ...]) -> None:
+        self._forms = forms
+
+    def missing(self) -> str | None:
+        """What Inductor lacks."""
+        return None if self._forms == (EAGER,) else no_compiler()
+
+    def candidates(
+        self, task: Task, subject: Subject, folder: Path, progress: Progress
+    ) -> list[Candidate]:
+        """Each plan in each form."""
+        found = []
+        if subject.operator is None:
+            for form in self._forms:
+                progress(f"original layer, {form}")
+                found.append(self._original(subject, form, task.device))
+            return found
+        operator, binding = subject.computation()
+        for number in _plans(task, operator, binding, "pytorch", progress):
+            for form in self._forms:
+                progress(f"plan {number}, {form}")
+                made = kernels.torch_candidate(form, operator, binding, form, number, task.device)
+                name = f"plan {number}" if form == EAGER else f"plan {number}, {form}"
+                found.append(_named(name, made))
+        return found
+
+    def _original(self, subject: Subject, form: str, device: str) -> Candidate:
+        made = kernels.module_candidate(form, subject.original, subject.shape, device)
+        if form == EAGER:
+            return made
+        module = subject.original.to(device)
+        x = torch.randn(subject.shape).to(device)
+        expected = module(x)
+        call = kernels.compiled(module, x, freeze=form == "frozen")
+        error = float((call(x) - expected).abs().max() / expected.abs().max())
+        if not error < 1e-4:
+            raise UserError(f"compiled and eager PyTorch differ by {error:.1e} of the maximum")
+        return dataclasses.replace(made, call=synchronized(lambda: call(x), device))
+
+
+class Cpp:
+    """Compiled C++: the cheapest plan, the fastest one, and that with the fastest schedule."""
+
+    devices = (CPU,)
+
+    def missing(self) -> str | None:
+        """A compiler."""
+        return no_compiler()
+
+    def candidates(
+        self, task: Task, subject: Subject, folder: Path, progress: Progress
+    ) -> list[Candidate]:
+        """Each plan, and the last one tuned."""
+        operator, binding = subject.computation()
+        found = []
+        for number in _plans(task, operator, binding, "cpp", progress):
+            made = kernels.compiled_candidate(CPP, operator, binding, task.threads, number)
+            found.append(_named(f"plan {number}", made))
+        best = tune_kernel(
+            operator.canonical,
+            binding,
+            plan=number,
+            threads=task.threads,
+            trials=task.trials,
+            progress=progress,
+        )
+        if best.tuning:
+            made = kernels.compiled_candidate(
+                CPP, operator, binding, task.threads, number, best.tuning
+            )
+            found.append(_named(f"plan {number}, tuned: {best.tuning}", made))
+        return found
+
+
+class Triton:
+    """Triton kernels on a GPU. Times of Triton's interpreter on the CPU would say nothing."""
+
+    devices = ("cuda",)
+
+    def missing(self) -> str | None:
+        """The package."""
+        return emitters.get(TRITON).available()
+
+    def candidates(
+        self, task: Task, subject: Subject, folder: Path, progress: Progress
+    ) -> list[Candidate]:
+        """The cheapest plan, on the device that the emitted code finds."""
+        from syno.codegen.emitters.triton_worker import Functions
+
+        operator, binding = subject.computation()
+        progress("compiling")
+        self._files = tempfile.TemporaryDirectory(prefix="syno-triton-")
+        functions = Functions(Path(self._files.name))
+        case = emitters.Case(operator.canonical, binding)
+        (number,) = functions.load([emitters.get(TRITON).source(case)])
+        function = functions.get(number)
+
+        def on_arrays(x: NDArray[np.number], weights: list[NDArray[np.number]]) -> object:
+            given = [torch.from_numpy(array.copy()).to(task.device) for array in (x, *weights)]
+            return function(*given).cpu().numpy()
+
+        outputs = _verified(TRITON, case, on_arrays)
+        shapes = operator.shapes(binding)
+        tensors = [torch.randn(s).to(task.device) for s in (shapes.input, *shapes.weights)]
+        call = synchronized(lambda: function(*tensors), task.device)
+        macs = operator.macs(binding)
+        return [Candidate("plan 1", call, macs, 0, False, outputs)]
+
+
+class Tvm:
+    """TVM with schedules of MetaSchedule, on the CPU."""
+
+    devices = (CPU,)
+
+    def missing(self) -> str | None:
+        """The package, and its tuner."""
+        from syno.tune import tvm_schedules
+
+        return emitters.get(TVM).available() or tvm_schedules.missing()
+
+    def candidates(
+        self, task: Task, subject: Subject, folder: Path, progress: Progress
+    ) -> list[Candidate]:
+        """The cheapest plan with the best schedule of all trials."""
+        from syno.tune import tvm_schedules
+
+        operator, binding = subject.computation()
+        case = emitters.Case(operator.canonical, binding)
+        tuned = tvm_schedules.tuned(
+            emitters.get(TVM).source(case),
+            folder,
+            trials=task.trials,
+            threads=task.threads,
+            target=task.tvm_target,
+            progress=progress,
+        )
+        shapes = operator.shapes(binding)
+        outputs = _verified(TVM, case, lambda x, weights: tuned.run(x, weights, shapes.output))
+        random = np.random.default_rng(0)
+        x, *weights = (
+            random.standard_normal(shape, np.float32) for shape in (shapes.input, *shapes.weights)
+        )
+        moved = 4 * (x.size + sum(w.size for w in weights) + int(np.prod(shapes.output)))
+        call = tuned.prepared(x, weights, shapes.output)
+        name = f"{tuned.trials} trials"
+        return [Candidate(name, call, operator.macs(binding), moved, True, outputs)]
+
+
+_BACK_ENDS: dict[str, BackEnd] = {
+    EAGER: Torch((EAGER,)),
+    INDUCTOR: Torch(_INDUCTOR_FORMS),
+    CPP: Cpp(),
+    TRITON: Triton(),
+    TVM: Tvm(),
+}
+
+
+def problem(task: Task) -> str:
+    """Why a task cannot be done on this machine; empty where it can."""
+    back_end = _BACK_ENDS[task.back_end]
+    if task.device not in back_end.devices:
+        return f"{task.back_end} does not run on the device '{task.device}'"
+    if task.device == "cuda" and not torch.cuda.is_available():
+        return "PyTorch finds no GPU on this machine; run the grid on one with a GPU"
+    processor = _TRIPLE.search(task.tvm_target or "")
+    if processor is not None and processor[1] != platform.machine():
+        return (
+            f"the target is a {processor[1]}, and this machine is a {platform.machine()}; run the "
+            "grid there"
+        )
+    return (back_end.missing() or "").partition("\n")[0]
+
+
+def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> LayerRow:
+    """The times of all forms of a layer, measured in turns, of which the fastest is the result.
+
+    Raises:
+        UserError: the layer has no form in the back end, or its code is wrong.
+    """
+    candidates = _BACK_ENDS[task.back_end].candidates(task, subject, folder, progress)
+    timed = list(candidates)
+    if subject.pool is not None:
+        timed.append(kernels.module_candidate("pool", subject.pool, subject.shape, task.device))
+    progress("timing")
+    run = KernelRun(task.threads, task.rounds, measure_roofline(task.threads))
+    kernels.time_candidates(run, subject.layer, task.batch, [kernels.control_candidate(), *timed])
+    times = run.times[: len(candidates)]
+    best = min(times, key=lambda time: time.median_ms)
+    return LayerRow(
+        layer=subject.layer,
+        count=subject.count,
+        kept=subject.kept,
+        form=best.kernel,
+        forms={time.kernel: time.median_ms for time in times},
+        best_ms=best.best_ms,
+        median_ms=best.median_ms,
+        spread_ms=best.spread_ms,
+        pool_ms=0.0 if subject.pool is None else run.times[-1].median_ms,
+        macs=best.macs,
+        roofline=best.roofline,
+        outputs=best.outputs,
+        control_spread=run.control_spread[subject.layer],
+    )
+
+
+def _plans(
+    task: Task, operator: Operator, binding: dict[str, int], emitter: str, progress: Progress
+) -> list[int]:
+    """The numbers of the cheapest plan and of the fastest one, which is measured."""
+    progress(f"measuring {task.plans} plans")
+    choice = choose_plan(operator, binding, emitter=emitter, limit=task.plans, threads=task.threads)
+    return sorted({1, choice.number})
+
+
+def _named(name: str, candidate: Candidate) -> Candidate:
+    """The candidate as a form of its own, not another plan of the form of the same name."""
+    return dataclasses.replace(candidate, kernel=name, plan=1, tuning="")
+
+
+def _verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:
+    """Compares code with the interpreter; how many outputs. UserError if it is wrong."""
+    comparison = Comparison(emitters.get(name), case, 0)
+    try:
+        comparison.check(function)  # type: ignore[arg-type]
+    except MismatchError as mismatch:
+        raise UserError(f"the code of {name} is wrong: {mismatch}") from mismatch
+    return len(comparison.positions)

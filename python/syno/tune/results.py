@@ -1,0 +1,176 @@
+"""Results of tasks as files: a task that has its result is done, and is not done again.
+
+FOLDER/task.json       the task
+FOLDER/result.json     its result, written in one step at the end
+FOLDER/layers/*.json   a file for each layer, so that a task that was killed goes on
+FOLDER/tvm/            what MetaSchedule keeps of each layer
+FOLDER/lock            held by the process that works on the task
+FOLDER/log.jsonl       a line for each beginning and each end
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from syno._util.checks import parsed_json
+from syno._util.json_types import Json
+from syno.codegen.export import files
+from syno.tune.tasks import Task
+
+DONE, FAILED = "done", "failed"
+_FORMAT = 1
+_TASK, _RESULT, _LAYERS, _LOCK, _LOG = "task.json", "result.json", "layers", "lock", "log.jsonl"
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """The fastest form of an operator in one kind of layer.
+
+    layer: its name; count: how often the model has it; kept: whether the original layer is there
+    because the operator does not fit. form: what was the fastest, such as "plan 2"; forms: the
+    median of each form in milliseconds. best_ms, median_ms, spread_ms: of that form. pool_ms: the
+    pooling before an operator in a slot of stride 2. macs: of its plan, 0 where unknown; roofline:
+    the share of what the machine can do, None for code of others. outputs: how many outputs were
+    compared with the interpreter. control_spread: how much a fixed computation varied.
+    """
+
+    layer: str
+    count: int
+    kept: bool
+    form: str
+    forms: Mapping[str, float]
+    best_ms: float
+    median_ms: float
+    spread_ms: float
+    pool_ms: float
+    macs: int
+    roofline: float | None
+    outputs: int
+    control_spread: float
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What became of a task.
+
+    status: "done" or "failed"; reason: why it failed; rows: a row for each kind of layer; seconds:
+    how long it took, without interruptions; environment: device, clocks, threads and versions.
+    """
+
+    key: str
+    task: Mapping[str, Json]
+    status: str
+    reason: str = ""
+    rows: tuple[LayerRow, ...] = ()
+    seconds: float = 0.0
+    environment: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def median_ms(self) -> float | None:
+        """The sum of the medians over all layers of the model; None if it failed."""
+        if self.status != DONE:
+            return None
+        return sum(row.count * (row.median_ms + row.pool_ms) for row in self.rows)
+
+    @property
+    def macs(self) -> int:
+        """The sum over all layers of which the MACs are known."""
+        return sum(row.count * row.macs for row in self.rows)
+
+
+class Results:
+    """The files of one task."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.folder = task.folder
+
+    def read(self) -> TaskResult | None:
+        """The result; None where there is none, or one of other settings."""
+        found = _content(self.folder / _RESULT)
+        if found is None or found.get("format") != _FORMAT or found.get("key") != self.task.key:
+            return None
+        fields: dict[str, object] = {k: v for k, v in found.items() if k != "format"}
+        fields["rows"] = tuple(LayerRow(**row) for row in found["rows"])  # type: ignore[union-attr, arg-type]
+        return TaskResult(**fields)  # type: ignore[arg-type]
+
+    def write(self, result: TaskResult) -> None:
+        """Write the result in one step, and note the end in the log."""
+        self._write(_RESULT, {"format": _FORMAT, **asdict(result)})
+        self.note(result.status)
+
+    def layer(self, name: str) -> tuple[LayerRow, float] | None:
+        """The row of a layer and the seconds that it took; None where it is to be done."""
+        found = _content(self._layer(name))
+        if found is None or found.get("key") != self.task.key:
+            return None
+        return LayerRow(**found["row"]), float(found["seconds"])  # type: ignore[arg-type]
+
+    def write_layer(self, name: str, row: LayerRow, seconds: float) -> None:
+        """Write the row of a layer in one step."""
+        path = self._layer(name)
+        content = {"key": self.task.key, "row": asdict(row), "seconds": seconds}
+        self._write(str(path.relative_to(self.folder)), content)
+
+    def tvm_folder(self, layer: str) -> Path:
+        """The folder of MetaSchedule for a layer."""
+        return self.folder / "tvm" / _file_name(layer)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the task: other processes that want it wait."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / _LOCK, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if _content(self.folder / _TASK) != self.task.as_json():
+                self._write(_TASK, self.task.as_json())
+            yield
+
+    def note(self, event: str) -> None:
+        """Add a line to the log."""
+        line = json.dumps({"event": event, "at": time.time(), "process": os.getpid()})
+        with open(self.folder / _LOG, "a", encoding="utf-8") as log:
+            log.write(line + "\n")
+
+    def is_there(self) -> bool:
+        """Whether the folder has files of a task."""
+        return (self.folder / _TASK).is_file()
+
+    def remove(self) -> None:
+        """Delete the folder of the task. Files of others do not lie in it."""
+        shutil.rmtree(self.folder)
+
+    def _layer(self, name: str) -> Path:
+        return self.folder / _LAYERS / f"{_file_name(name)}.json"
+
+    def _write(self, name: str, content: Mapping[str, object]) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(content, indent=1) + "\n"
+        files.write(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def stored(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks with files: results, or what an interruption left."""
+    return [task for task in tasks if Results(task).is_there()]
+
+
+def _content(path: Path) -> dict[str, Json] | None:
+    """A JSON object from a file; None where it is not there, or is damaged: it is made again."""
+    try:
+        found = parsed_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _file_name(layer: str) -> str:
+    return layer.replace("/", "-")

@@ -1,0 +1,224 @@
+"""Schedules of TVM's MetaSchedule for the code of one operator.
+
+TVM 0.27 has it as `tvm.s_tir.meta_schedule`. Its database stays in the folder of a layer, so that
+an interrupted search goes on with the trials that it lacks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from syno._util import helper_process
+from syno._util.errors import UserError
+from syno.codegen.emitters.tvm import imported
+from syno.study.evaluate import processes
+
+Array = NDArray[np.number]
+_TUNER = "tvm.s_tir.meta_schedule"
+# With fewer trials there is nothing that an evolution, or a model of the time, could learn from.
+_LEAST_EVOLVED = 32
+# A schedule is given up after so long; a process of TVM takes half a minute to begin on a busy
+# machine.
+_SECONDS = 180.0
+_FAILED_SECONDS = 1e9
+# So many trials are built and measured together. A search that is killed loses at most these.
+_BATCH = 16
+
+
+class _Call(Protocol):
+    def __call__(self, *tensors: object) -> object: ...
+
+
+class Tuned:
+    """A compiled function of x, the weights and y.
+
+    trials: how many schedules were measured; the best of them is compiled.
+    """
+
+    def __init__(self, function: _Call, trials: int) -> None:
+        self.trials = trials
+        self._function = function
+        self._tensor = imported().runtime.tensor
+
+    def run(self, x: Array, weights: Sequence[Array], shape: Sequence[int]) -> Array:
+        """y; what the code does not write stays NaN."""
+        y = self._tensor(np.full(tuple(shape), np.nan, np.float32))
+        self._function(*(self._tensor(array) for array in (x, *weights)), y)
+        result: Array = y.numpy()
+        return result
+
+    def prepared(
+        self, x: Array, weights: Sequence[Array], shape: Sequence[int]
+    ) -> Callable[[], object]:
+        """A call on these arrays."""
+        given = [self._tensor(array) for array in (x, *weights)]
+        y = self._tensor(np.zeros(tuple(shape), np.float32))
+        return lambda: self._function(*given, y)
+
+
+def missing() -> str | None:
+    """None, or that this TVM has no MetaSchedule."""
+    try:
+        if importlib.util.find_spec(_TUNER) is not None:
+            return None
+    except ImportError as error:
+        return f"TVM cannot be imported: {error}"
+    return f"this package of TVM has no MetaSchedule ({_TUNER}); apache-tvm 0.27 has it"
+
+
+def tuned(
+    source: str,
+    folder: Path,
+    *,
+    trials: int,
+    threads: int,
+    target: str | None,
+    progress: Callable[[str], None],
+) -> Tuned:
+    """Search the schedule of the code of an operator, as the emitter `tvm` writes it.
+
+    The search runs in a process of its own without torch: TVM inspects the stack while it loads,
+    which takes minutes with as many modules.
+
+    Args:
+        source: the emitted file.
+        folder: of the database. Trials that are in it count.
+        trials: number of schedules that are measured, those of an earlier run included.
+        threads: number of threads of the code.
+        target: as TVM's command lines write it; None for this machine.
+        progress: called with what is done.
+
+    Raises:
+        UserError: MetaSchedule fails, or finds no schedule that runs.
+    """
+    asked = {"source": source, "folder": str(folder), "trials": trials, "threads": threads}
+    folder.mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(
+        helper_process.command("syno.tune.tvm_schedules"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=helper_process.environment(),
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps({**asked, "target": target, "parent": os.getpid()}))
+        process.stdin.close()
+        for line in process.stdout:
+            progress(line.strip())
+    if process.returncode != 0:
+        raise UserError(
+            f"the search of MetaSchedule ended with exit code {process.returncode}\n"
+            f"  what to do: {folder / 'logs'} says what was tried"
+        )
+    progress("compiling the best schedule")
+    tvm, meta_schedule = imported(), importlib.import_module(_TUNER)
+    tvm.get_global_func("runtime.config_threadpool")(1, threads)
+    device = tvm.target.Target(_target(target, threads, tvm))
+    database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
+    schedule = meta_schedule.tir_integration.compile_tir(database, _module(source, tvm), device)
+    if schedule is None:
+        raise UserError(
+            f"MetaSchedule found no schedule that runs in {trials} trials\n"
+            f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
+        )
+    return Tuned(tvm.compile(schedule.mod, target=device)["main"], _timed(database))
+
+
+def main() -> None:
+    """Search, as standard input asks; print a line for each batch of trials."""
+    asked = json.load(sys.stdin)
+    processes.die_with(asked["parent"])
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # TVM prints tables of its progress
+    tvm = imported()
+    meta_schedule: Any = importlib.import_module(_TUNER)
+    folder, trials, threads = asked["folder"], asked["trials"], asked["threads"]
+    done = _timed(meta_schedule.database.JSONDatabase(work_dir=folder))
+
+    def told(count: int) -> None:
+        answers.write(f"{count} of {trials} trials\n")
+        answers.flush()
+
+    told(done)
+    if done >= trials:
+        return
+    meta_schedule.tir_integration.tune_tir(
+        mod=_module(asked["source"], tvm),
+        target=tvm.target.Target(_target(asked["target"], threads, tvm)),
+        work_dir=folder,
+        max_trials_global=trials - done,
+        num_trials_per_iter=min(_BATCH, trials - done),
+        num_tuning_cores=threads,
+        builder=meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS),
+        runner=meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS),
+        cost_model=_cost_model(),
+        strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
+        measure_callbacks=[
+            *meta_schedule.MeasureCallback.create("default"),
+            _counter(meta_schedule, done, told),
+        ],
+        seed=done + 1,
+    )
+
+
+def _timed(database: Any) -> int:
+    """How many schedules ran. Others are in the database with a time of 1e10 seconds."""
+    records = database.get_all_tuning_records()
+    return sum(min(map(float, record.run_secs)) < _FAILED_SECONDS for record in records)
+
+
+def _module(source: str, tvm: Any) -> Any:
+    """The module with the function of an emitted file."""
+    namespace: dict[str, Callable[[], Any]] = {}
+    exec(compile(source, "<emitted for tvm>", "exec"), namespace)
+    return tvm.IRModule({"main": namespace["prim_func"]().with_attr("global_symbol", "main")})
+
+
+def _cost_model() -> str:
+    """The model that ranks schedules before they are measured."""
+    return "xgb" if importlib.util.find_spec("xgboost") is not None else "random"
+
+
+def _counter(meta_schedule: Any, done: int, told: Callable[[int], None]) -> Any:
+    """What MetaSchedule calls behind each batch of measurements."""
+    from tvm.ir.utils import derived_object
+
+    count = done
+
+    @derived_object
+    class Counter(meta_schedule.measure_callback.PyMeasureCallback):  # type: ignore[misc]
+        def apply(
+            self, scheduler: Any, task: int, candidates: Sequence[Any], built: Any, run: Any
+        ) -> None:
+            nonlocal count
+            count += len(candidates)
+            told(count)
+
+    return Counter()
+
+
+def _target(text: str | None, threads: int, tvm: Any) -> Mapping[str, object]:
+    """A target as TVM 0.27 takes it, from one in the form of a command line."""
+    if text is None:
+        cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
+        return {"kind": "llvm", "mcpu": str(cpu), "num-cores": threads}
+    kind, *options = text.split()
+    found: dict[str, object] = {"kind": kind, "num-cores": threads}
+    for option in options:
+        name, _, value = option.lstrip("-").partition("=")
+        if name == "mattr":
+            found[name] = value.split(",")
+        else:
+            found[name] = int(value) if value.isdecimal() else value
+    return found

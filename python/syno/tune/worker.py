@@ -1,0 +1,120 @@
+"""The process of one task: `main`, with the task as JSON on standard input.
+
+It prints a line of JSON for each step. It is killed when the process that started it ends; what it
+has finished by then stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
+from syno._util.torch_threads import torch_threads
+from syno.codegen.native import no_compiler
+from syno.codegen.native.compiler import find_compiler
+from syno.store.environment import capture_environment
+from syno.study.evaluate import processes
+from syno.tune.results import DONE, FAILED, LayerRow, Results, TaskResult
+from syno.tune.tasks import Task
+
+_CLOCK = "cpu MHz"
+# Packages of back ends whose versions a result names.
+_PACKAGES = ("apache-tvm", "triton", "xgboost-cpu")
+
+
+def main() -> None:
+    """Do the task, unless it is done; write its result."""
+    asked = json.load(sys.stdin)
+    processes.die_with(asked["parent"])
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever back ends print is no answer
+
+    def told(what: str) -> None:
+        answers.write(json.dumps({"what": what}) + "\n")
+        answers.flush()
+
+    results = Results(Task.from_json(asked["task"]))
+    with results.held():
+        found = results.read()
+        if found is None or (asked["retry"] and found.status == FAILED):
+            results.note("begun")
+            results.write(_done(results, told))
+
+
+def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
+    from syno.tune import back_ends
+    from syno.tune.subjects import subjects_of
+
+    task = results.task
+    environment = _environment(task)
+
+    def failed(reason: str) -> TaskResult:
+        return TaskResult(task.key, task.as_json(), FAILED, reason, environment=environment)
+
+    reason = task.problem or back_ends.problem(task)
+    if reason:
+        return failed(reason)
+    rows: list[LayerRow] = []
+    total = 0.0
+    try:
+        with torch_threads(task.threads), torch.inference_mode():
+            subjects = subjects_of(task)
+            for number, subject in enumerate(subjects, 1):
+                place = f"{subject.layer} ({number} of {len(subjects)})"
+                before = results.layer(subject.layer)
+                if before is None:
+                    began = time.monotonic()
+                    row = back_ends.measured(
+                        task,
+                        subject,
+                        results.tvm_folder(subject.layer),
+                        lambda what, place=place: told(f"{place}: {what}"),  # type: ignore[misc]
+                    )
+                    before = row, time.monotonic() - began
+                    results.write_layer(subject.layer, *before)
+                rows.append(before[0])
+                total += before[1]
+    except UserError as error:
+        return failed(str(error))
+    except Exception as error:  # of a compiler or a tuner, which raises whatever it likes
+        return failed(f"{type(error).__name__}: {error}")
+    return TaskResult(
+        task.key, task.as_json(), DONE, rows=tuple(rows), seconds=total, environment=environment
+    )
+
+
+def _environment(task: Task) -> JsonObject:
+    """The device, its clock, threads and versions."""
+    found: JsonObject = asdict(capture_environment(threads=task.threads, rules=""))
+    found.pop("rules")
+    libraries = dict(found["libraries"])  # type: ignore[arg-type, call-overload]
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            libraries[name] = importlib.metadata.version(name)
+    found["libraries"] = libraries
+    if task.device == "cuda" and torch.cuda.is_available():
+        found["device"] = torch.cuda.get_device_name()
+    if no_compiler() is None:
+        found["compiler"] = find_compiler().version
+    found["clocks_mhz"] = _clocks()
+    return found
+
+
+def _clocks() -> list[float]:
+    """The clock of each core as the system states it now; empty where it does not."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    return [float(line.partition(":")[2]) for line in lines if line.startswith(_CLOCK)]
