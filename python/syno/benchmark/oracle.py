@@ -29,6 +29,8 @@ class Oracle:
             the table.
     """
 
+    foresees = True
+
     def __init__(self, goal: Goal, seed: int, *, noise: float | None = None) -> None:
         if noise is None:
             measured = noise_of(goal.table)
