@@ -43,7 +43,7 @@ _INPUT, _MEMORY, _OUTPUT = range(3)
 
 _lock = threading.Lock()
 # Chains of the operator whose module is gone. They are dropped when the next one is made: garbage
-# is collected at any moment, and a call of an operator while torch traces becomes part of the graph.
+# is collected at any moment, and what is called while torch traces becomes part of the graph.
 _unused: collections.deque[int] = collections.deque()
 
 
