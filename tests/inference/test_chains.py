@@ -1,6 +1,7 @@
 """Chains: runs of layers in one call, which nobody can tell from the layers by themselves."""
 
 import copy
+import gc
 import pickle
 
 import pytest
@@ -207,15 +208,34 @@ def test_numbers_that_are_no_chain_are_refused(compiled):
     refused([*sizes[:5], 191, *sizes[6:], *step], [first.packed, first.channel])
 
 
-def test_a_chain_that_is_gone_is_dropped(net):
-    compiled = syno.compile(net, torch.randn(1, 3, 8, 8))
+def test_a_chain_that_is_gone_is_dropped_when_another_is_made(net, compiled):
+    gone = syno.compile(net, torch.randn(1, 3, 8, 8))
     with torch.no_grad():
-        compiled(torch.randn(1, 3, 8, 8))
-    number = chains(compiled)[0]._number
-    assert isinstance(chains(compiled)[0], Chain)
-    del compiled
-    import gc
-
+        gone(torch.randn(1, 3, 8, 8))
+    number = chains(gone)[0]._number
+    assert isinstance(chains(gone)[0], Chain)
+    del gone
     gc.collect()
+    twin = copy.deepcopy(compiled)
+    with torch.no_grad():
+        twin(torch.randn(1, 3, 8, 8))
     with pytest.raises(RuntimeError, match="no such chain"):
         torch.ops.syno._run_chain([], torch.empty(0), torch.empty(0), number, 1, False)
+
+
+def test_a_chain_that_ends_while_torch_traces_leaves_no_trace(net):
+    """The garbage collector runs at any moment."""
+    used = [syno.compile(net, torch.randn(1, 3, 8, 8))]
+    with torch.no_grad():
+        used[0](torch.randn(1, 3, 8, 8))
+
+    class Ends(nn.Module):
+        def forward(self, x):
+            used.clear()
+            gc.collect()
+            return x * 2
+
+    batch = ({0: torch.export.Dim("batch")},)
+    program = torch.export.export(Ends(), (torch.zeros(3, 2),), dynamic_shapes=batch, strict=False)
+    called = [node.target for node in program.graph.nodes if node.op == "call_function"]
+    assert called == [torch.ops.aten.mul.Tensor]

@@ -8,6 +8,7 @@ lies between the layers of a chain is memory that no tensor of PyTorch stands fo
 
 from __future__ import annotations
 
+import collections
 import functools
 import threading
 import weakref
@@ -39,6 +40,11 @@ _SIZE = _aten.sym_size.int
 _LINE = 16
 # As `ChainValue` of chain.h numbers them.
 _INPUT, _MEMORY, _OUTPUT = range(3)
+
+_lock = threading.Lock()
+# Chains of the operator whose module is gone. They are dropped when the next one is made: garbage
+# is collected at any moment, and what is called while torch traces becomes part of the graph.
+_unused: collections.deque[int] = collections.deque()
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,8 @@ class Chain(nn.Module):
 
     def _made(self) -> int:
         with _lock:
+            while _unused:
+                torch.ops.syno._drop_chain(_unused.popleft())
             if self._number is None:
                 held: list[torch.Tensor] = []
                 plan = self._plan
@@ -116,7 +124,7 @@ class Chain(nn.Module):
                 numbers += [each for value in plan.values for each in value]
                 numbers += [each for step in plan.steps for each in _described(step, held)]
                 made = int(torch.ops.syno._add_chain(numbers, held))
-                weakref.finalize(self, torch.ops.syno._drop_chain, made).atexit = False
+                weakref.finalize(self, _unused.append, made).atexit = False
                 self._number = made
             return self._number
 
@@ -146,9 +154,6 @@ def _described(step: _Step, held: list[torch.Tensor]) -> list[int]:
 def _run_chain() -> Callable[..., int]:
     run: Callable[..., int] = torch.ops.syno._run_chain.default
     return run
-
-
-_lock = threading.Lock()
 
 
 class Fast:

@@ -191,11 +191,8 @@ class Outline:
 def copied(graph: fx.Graph) -> fx.Graph:
     """A copy of a graph. `copy.deepcopy` also copies what torch says not to look at."""
     made = fx.Graph(tracer_cls=graph._tracer_cls)
-    found = made.graph_copy(graph, {}, return_output_node=True)
-    assert isinstance(found, tuple), "the result and the node of the output"
-    value, output = found
-    assert isinstance(output, fx.Node)
-    made.output(value).meta = dict(output.meta)
+    returned = made.graph_copy(graph, {})
+    made.output(returned).meta = dict(graph.output_node().meta)
     made._codegen = graph._codegen
     return made
 
