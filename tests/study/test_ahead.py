@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import faulthandler
+import functools
 import os
 import signal
 import subprocess
