@@ -94,6 +94,7 @@ _PACKAGES = (
     "study",
     "surrogate",
     "train",
+    "tune",
 )
 
 __all__ = [

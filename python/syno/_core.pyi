@@ -222,7 +222,7 @@ class Operator:
         """Reads the versioned text."""
 
     @staticmethod
-    def from_json(data: object) -> Operator:
+    def from_json(data: object | None) -> Operator:
         """Reads the JSON form: a document as str or bytes, or its content."""
 
     @property

@@ -505,7 +505,7 @@ def _networks() -> dict[str, Call]:
             (
                 y,
                 ends,
-                (slot.channel, slot.factor, slot.sizes),
+                (slot.channel, slot.factor, slot.sizes, slot.phases, slot.moves),
                 slot.kernel is pack,
                 slot.original is slot.layer,
                 repr(slot.reference),

@@ -70,9 +70,9 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
         pytest.param("local", (), marks=pytest.mark.slow),
         pytest.param("evolution", (), marks=pytest.mark.slow),
         ("tree", ()),
-        ("graph", ()),
+        pytest.param("graph", (), marks=pytest.mark.slow),
         pytest.param("surrogate", (), marks=pytest.mark.slow),
-        ("surrogate", ("accuracy", "latency_ratio")),
+        pytest.param("surrogate", ("accuracy", "latency_ratio"), marks=pytest.mark.slow),
     ],
 )
 def test_a_method_that_learns_proposes_the_same_after_ten_kills_at_random_moments(

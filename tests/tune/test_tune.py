@@ -36,6 +36,7 @@ def tasks(folder: Path, *back_ends: str, trials: int = 1, **more: object) -> lis
     )
 
 
+@pytest.mark.slow
 def test_every_back_end_of_the_cpu_gives_a_checked_time(tmp_path: Path) -> None:
     run = run_grid(tasks(tmp_path, "eager", "cpp"))
     assert run.failures == []
@@ -97,6 +98,7 @@ def test_tvm_goes_on_with_the_trials_of_its_database(tmp_path: Path) -> None:
     assert len(records.read_text().splitlines()) >= 6
 
 
+@pytest.mark.slow
 def test_a_failing_task_is_recorded_and_does_not_stop_the_grid(tmp_path: Path) -> None:
     first, last = tasks(tmp_path, "eager", "cpp", baseline=False)
     broken = [
@@ -133,6 +135,7 @@ def test_a_task_whose_process_is_killed_is_a_failure(
     assert "by signal 11" in result.reason and "gone" in result.reason
 
 
+@pytest.mark.slow
 def test_damaged_files_are_made_again(tmp_path: Path) -> None:
     (task,) = tasks(tmp_path, "cpp", baseline=False)
     run_grid([task])
@@ -147,6 +150,7 @@ def test_damaged_files_are_made_again(tmp_path: Path) -> None:
     assert before.rows != after.rows
 
 
+@pytest.mark.slow
 def test_a_grid_that_is_killed_three_times_does_each_task_once(tmp_path: Path) -> None:
     content = {
         "targets": [{"name": "here", "threads": 1}],
