@@ -23,6 +23,7 @@ from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import Variant, compile_operator
+from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import (
@@ -35,7 +36,6 @@ from syno.measure.timing import (
     interleaved,
     speedup,
 )
-from syno.measure.tunings import tune_kernel
 from syno.operators.operator import MOST_PLANS, Operator
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.

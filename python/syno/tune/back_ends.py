@@ -19,10 +19,10 @@ from syno.codegen import emitters
 from syno.codegen.native import no_compiler
 from syno.codegen.verify.check import Comparison, MismatchError
 from syno.measure import kernels
+from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.kernels import Candidate, KernelRun, synchronized
 from syno.measure.plans import choose_plan
 from syno.measure.roofline import measure_roofline
-from syno.measure.tunings import tune_kernel
 from syno.operators.operator import Operator
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
 from syno.tune.results import LayerRow

@@ -40,8 +40,8 @@ class KernelRecord:
     text: of the operator; binding: the value of every variable, the batch size as 1. channel: the
     dimension of the output that `channel` belongs to. input_order, output_order: the order in which
     the dimensions of x and y lie in memory, outermost first. plan, fold_weights: as in
-    `Operator.numbered_plan`. tuning: choices of the schedule, as `syno.codegen.native.tunings` has
-    them; empty for those of the emitter's rules.
+    `Operator.numbered_plan`. tuning: choices of the schedule, as `emit_cpp` reads them; empty for
+    those of the emitter's rules.
     """
 
     text: str
