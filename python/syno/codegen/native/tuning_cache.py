@@ -10,17 +10,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from syno import _core
-from syno._util.cache_folder import cache_folder
+from syno._util.cache_folder import cache_folder, write_cached
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.private_files import check_folder, make_private_folder, read_private
+from syno._util.private_files import check_folder, read_private
 from syno.codegen.native.compiler import FLAGS, find_compiler, processor
 
 # Of the files in the cache. Another number: other content.
@@ -81,20 +79,7 @@ def keep_tuning(plan: _core.Plan, tuning: Tuning, threads: int) -> None:
     content = {**_read(path), threads: tuning}
     tunings = {str(count): asdict(each) for count, each in content.items()}
     text = json.dumps({"format": _FORMAT, "tunings": tunings})
-    try:
-        make_private_folder(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".json")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the tuning of a kernel to '{path.parent}': {error}\n"
-            "  what to do: set SYNO_CACHE to a writable folder with enough space"
-        ) from error
+    write_cached(path, text, "the tuning of a kernel")
 
 
 def _file(
