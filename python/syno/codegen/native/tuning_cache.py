@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -42,8 +41,6 @@ def find_tuning(
     plan: _core.Plan,
     *,
     threads: int | None = None,
-    input_order: Sequence[int] | None = None,
-    output_order: Sequence[int] | None = None,
     precision: str = "float32",
 ) -> str:
     """The tuning of a plan on this machine; empty if none is known.
@@ -52,9 +49,11 @@ def find_tuning(
         plan: the plan.
         threads: number of threads of the calls; None if it is not known: that of the largest
             number of threads is taken.
-        input_order, output_order, precision: as in `emit_cpp`.
+        precision: as in `emit_cpp`.
     """
-    path = _file(plan, input_order, output_order, precision)
+    if not _folder().is_dir():
+        return ""
+    path = _file(plan, precision)
     found = None if path is None else _read(path)
     if not found:
         return ""
@@ -64,7 +63,7 @@ def find_tuning(
 
 def held_tuning(plan: _core.Plan, threads: int) -> Tuning | None:
     """What a search found for a plan in row-major float32; None where there was none."""
-    path = _file(plan, None, None, "float32")
+    path = _file(plan)
     return None if path is None else _read(path).get(threads)
 
 
@@ -73,7 +72,7 @@ def keep_tuning(plan: _core.Plan, tuning: Tuning, threads: int) -> None:
 
     UserError if the cache cannot be written.
     """
-    path = _file(plan, None, None, "float32")
+    path = _file(plan)
     if path is None:
         return
     content = {**_read(path), threads: tuning}
@@ -82,28 +81,22 @@ def keep_tuning(plan: _core.Plan, tuning: Tuning, threads: int) -> None:
     write_cached(path, text, "the tuning of a kernel")
 
 
-def _file(
-    plan: _core.Plan,
-    input_order: Sequence[int] | None,
-    output_order: Sequence[int] | None,
-    precision: str,
-) -> Path | None:
+def _folder() -> Path:
+    return cache_folder() / "tunings"
+
+
+def _file(plan: _core.Plan, precision: str = "float32") -> Path | None:
     """Nothing without a compiler, which is part of what a tuning was measured for."""
     try:
         compiler = find_compiler()
     except UserError:
         return None
-    source, _ = _core.emit_cpp(
-        plan,
-        input_order=None if input_order is None else list(input_order),
-        output_order=None if output_order is None else list(output_order),
-        precision=precision,
-    )
+    source, _ = _core.emit_cpp(plan, precision=precision)
     code = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("//"))
     state = hashlib.sha256()
     for part in (code, processor(), compiler.path, compiler.version, *FLAGS):
         state.update(f"{len(part)}\n{part}".encode())
-    return cache_folder() / "tunings" / f"{state.hexdigest()[:40]}.json"
+    return _folder() / f"{state.hexdigest()[:40]}.json"
 
 
 def _read(path: Path) -> dict[int, Tuning]:
