@@ -178,7 +178,7 @@ class Tvm:
 
         operator, binding = subject.computation()
         case = emitters.Case(operator.canonical, binding)
-        tuned = tvm_schedules.tuned(
+        function = tvm_schedules.compile_tuned(
             emitters.get(TVM).source(case),
             folder,
             trials=task.trials,
@@ -187,14 +187,14 @@ class Tvm:
             progress=progress,
         )
         shapes = operator.shapes(binding)
-        outputs = _verified(TVM, case, lambda x, weights: tuned.run(x, weights, shapes.output))
+        outputs = _verified(TVM, case, lambda x, weights: function.run(x, weights, shapes.output))
         random = np.random.default_rng(0)
         x, *weights = (
             random.standard_normal(shape, np.float32) for shape in (shapes.input, *shapes.weights)
         )
         moved = 4 * (x.size + sum(w.size for w in weights) + int(np.prod(shapes.output)))
-        call = tuned.prepared(x, weights, shapes.output)
-        name = f"{tuned.trials} trials"
+        call = function.prepared(x, weights, shapes.output)
+        name = f"{function.trials} trials"
         return [Candidate(name, call, operator.macs(binding), moved, True, outputs)]
 
 
