@@ -231,8 +231,8 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
     """
     candidates = _BACK_ENDS[task.back_end].candidates(task, subject, folder, progress)
     timed = list(candidates)
-    if subject.pool is not None:
-        timed.append(kernels.module_candidate("pool", subject.pool, subject.shape, task.device))
+    if subject.moves is not None:
+        timed.append(kernels.module_candidate("moves", subject.moves, subject.shape, task.device))
     progress("timing")
     run = KernelRun(task.threads, task.rounds, measure_roofline(task.threads))
     kernels.time_candidates(run, subject.layer, task.batch, [kernels.control_candidate(), *timed])
@@ -247,7 +247,7 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
         best_ms=best.best_ms,
         median_ms=best.median_ms,
         spread_ms=best.spread_ms,
-        pool_ms=0.0 if subject.pool is None else run.times[-1].median_ms,
+        pool_ms=0.0 if subject.moves is None else run.times[-1].median_ms,
         macs=best.macs,
         roofline=best.roofline,
         outputs=best.outputs,
