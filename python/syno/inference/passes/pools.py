@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
+from syno.inference.passes.clean import put_module
 from syno.inference.trace import each_dimension, module_name
 
 _aten = torch.ops.aten
@@ -60,12 +61,7 @@ def put_pools(graph: fx.GraphModule) -> list[Pool]:
         flat = node.meta["val"].dim() == 2  # the mean of each map
         size = tuple(node.args[0].meta["val"].shape[2:])
         pool = Pool(module_name(node), size, window, node.target is not _MAX, flat)
-        graph.add_module(name, pool)
-        with graph.graph.inserting_before(node):
-            made = graph.graph.call_module(name, (node.args[0],))
-        made.meta = dict(node.meta)
-        node.replace_all_uses_with(made)
-        graph.graph.erase_node(node)
+        put_module(graph, node, name, pool, node.args[0])
         found.append(pool)
     graph.recompile()
     return found
