@@ -68,7 +68,7 @@ class SlotBindings(TypedDict):
     layer_macs: list[float] | None
 
 
-class _NoSlotsError(UserError):
+class NoSlotsError(UserError):
     """No filter selects a layer."""
 
 
@@ -122,7 +122,7 @@ def put_slots(
         if chosen is not None:
             made[id(layer)] = _slot(layer, row.binding, chosen, calls)
     if not made:
-        raise _NoSlotsError(
+        raise NoSlotsError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one layer that `where` selects      "
             f"got: none of {len(rows)} layers\n"
@@ -133,10 +133,10 @@ def put_slots(
     setattr(net, _ROWS, rows)
     setattr(net, _TOTALS, (total, params))
     if example_input is not None:
-        first = example_input[0] if isinstance(example_input, tuple) else example_input
+        inputs = example_input if isinstance(example_input, tuple) else (example_input,)
+        first = inputs[0]
         assert isinstance(first, torch.Tensor)
-        alone = isinstance(example_input, torch.Tensor) or len(example_input) == 1  # type: ignore[arg-type]
-        setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, alone))
+        setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, len(inputs) == 1))
     return net
 
 
@@ -145,15 +145,17 @@ def _usual_slots(net: nn.Module, example_input: object) -> nn.Module:
 
     A network that has slots already gets no layers of other kinds beside them.
     """
-    usual = _USUAL[:1] if slots(net) else _USUAL
+    candidates = _USUAL[:1] if slots(net) else _USUAL
+    kinds = {_kind(layer) for _, module in _layers(net) if (layer := _original(module)) is not None}
+    usual = [where for where in candidates if where.kind in kinds] or list(candidates)
     for where in usual:
         try:
             return put_slots(net, where, example_input)
-        except _NoSlotsError:
+        except NoSlotsError:
             continue
     try:
         return put_slots(net, usual[1:] or usual, example_input)  # has a reason for each layer
-    except _NoSlotsError as error:
+    except NoSlotsError as error:
         raise UserError(
             f"{error}\n  what to do: choose layers with syno.substitute(net, where=..., "
             "example_input=...)"
