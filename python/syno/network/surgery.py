@@ -107,7 +107,7 @@ def put_slots(
         calls = None if seen is None else seen.calls.get(id(layer), [])
         macs = _macs(layer, calls, seen.batch) if seen is not None and calls else None
         share = macs / total if macs is not None and total else None
-        row = LayerRow(name, _describe(layer), macs, share, params=_params(layer))
+        row = LayerRow(name, _describe(layer), macs, share, params=weight_params(layer))
         if seen is not None and calls:
             runs = sum(given[0] for given, _ in calls) // max(seen.batch, 1)
             row = replace(row, runs=max(runs, 1))
@@ -304,7 +304,9 @@ def layer_report(net: nn.Module) -> LayerReport:
     found = slots(net)
     if not found:
         plain = [
-            LayerRow(name, _describe(layer), None, None, reason=_NO_SLOT, params=_params(layer))
+            LayerRow(
+                name, _describe(layer), None, None, reason=_NO_SLOT, params=weight_params(layer)
+            )
             for name, layer in _layers(net)
         ]
         return LayerReport(tuple(plain), None, sum(p.numel() for p in net.parameters()))
@@ -327,7 +329,7 @@ def layer_report(net: nn.Module) -> LayerReport:
 def _blank(name: str, slot: Placeholder) -> LayerRow:
     original = slot.original
     layer = "placeholder" if original is None else _describe(original)
-    params = 0 if original is None else _params(original)
+    params = 0 if original is None else weight_params(original)
     return LayerRow(name, layer, None, None, dict(slot.binding), "slot", params=params)
 
 
@@ -339,7 +341,7 @@ def _current(row: LayerRow, slot: Placeholder) -> LayerRow:
         params = kernel.operator.params(kernel.binding)
         return replace(row, status="replaced", reason="", new_macs=macs, new_params=params)
     if kernel is not None:
-        return replace(row, status="replaced", reason="", new_params=_params(kernel))
+        return replace(row, status="replaced", reason="", new_params=weight_params(kernel))
     if slot.kept_because is not None:
         return replace(row, status="kept", reason=slot.kept_because)
     return replace(row, status="slot", reason="")
@@ -522,7 +524,7 @@ def _macs(layer: nn.Module, calls: Calls, batch: int) -> int:
     return filter_ * elements // max(batch, 1)
 
 
-def _params(layer: nn.Module) -> int:
+def weight_params(layer: nn.Module) -> int:
     """Elements of a layer's weight; its bias stays in the slot."""
     weight = getattr(layer, "weight", None)
     return weight.numel() if isinstance(weight, torch.Tensor) else 0

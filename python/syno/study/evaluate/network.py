@@ -21,7 +21,7 @@ from syno.network.layers import (
 )
 from syno.network.placeholder import Placeholder, checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
-from syno.network.surgery import sample_shape
+from syno.network.surgery import sample_shape, weight_params
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
 from syno.study.evaluate.custom import checked_fit, checked_run
@@ -88,7 +88,7 @@ class Network:
         self._seed = seed
         self._names = set(found)
         self._weights = {
-            name: _weight(slot.original)
+            name: weight_params(slot.original)
             for name, slot in found.items()
             if slot.original is not None
         }
@@ -391,12 +391,6 @@ def _image(dataset: DataSet | Records, size: int | None) -> tuple[int, int, int]
 
 def _name_of(dataset: DataSet | Records | TextData) -> str:
     return dataset.folder.name if isinstance(dataset, Records) else dataset.name
-
-
-def _weight(layer: nn.Module) -> int:
-    """Count the elements of the weight of a layer. The bias stays in the slot."""
-    weight = getattr(layer, "weight", None)
-    return weight.numel() if isinstance(weight, torch.Tensor) else 0
 
 
 def _macs(rows: list[LayerRow]) -> int | None:
