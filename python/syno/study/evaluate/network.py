@@ -43,6 +43,19 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
+def with_slots(net: nn.Module, example: torch.Tensor) -> nn.Module:
+    """Return a copy of a network whose slots know the sizes of their feature maps.
+
+    A network without slots gets those of `syno.substitute`.
+    """
+    template = copy.deepcopy(net).eval()
+    if not slots(template):
+        return substitute(template, example_input=example)
+    with torch.no_grad():
+        template(example)
+    return template
+
+
 class Network:
     """A template with slots. Copies of the template are trained; the template is not.
 
@@ -180,7 +193,7 @@ class Network:
                     "  what to do: syno.substitute(net, where=syno.linear(name=...), "
                     "example_input=...) replaces its projections with slots"
                 )
-            return cls(substitute(net, example_input=example), shape, seed)
+            return cls(with_slots(net, example), shape, seed)
         sample = sample_shape(net)
         if vocabulary is None and sample is not None and sample[1:] != shape[1:]:
             here, there = ("x".join(map(str, each[1:])) for each in (shape, sample))
@@ -191,10 +204,7 @@ class Network:
                 f"change it with fidelity.changed(resolution={sample[-1]}); or create the slots "
                 f"with an example_input of {here} pixels"
             )
-        net = copy.deepcopy(net).eval()
-        with torch.no_grad():
-            net(example)  # slots record the sizes of their feature maps
-        return cls(net, shape, seed, vocabulary=vocabulary)
+        return cls(with_slots(net, example), shape, seed, vocabulary=vocabulary)
 
     @classmethod
     def custom(
@@ -221,11 +231,7 @@ class Network:
             checked_fit(net, data)
         else:
             checked_run(net, example, "example_input")
-        template = copy.deepcopy(net).eval()
-        if slots(template):
-            checked_run(template, example, f"'{data.name}'")  # slots record their sizes
-        else:
-            template = substitute(template, example_input=example)
+        template = with_slots(net, example)
         tokens = None if example.is_floating_point() else int(example.max()) + 1
         causal = tokens is not None and _is_causal(template, example)
         shape = tuple(example.shape[1:])
