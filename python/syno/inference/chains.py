@@ -78,8 +78,8 @@ class _NoChain(Exception):
 class Chain(nn.Module):
     """Layers and poolings that are computed in one call.
 
-    name: in the network; seconds: spent in the kernels of layers since it was set to 0.0, None
-    where nobody asks.
+    name: in the network; seconds: spent in the kernels of layers since it was set to 0.0; None
+    if that is not measured.
     """
 
     def __init__(self, name: str, plan: _Plan) -> None:

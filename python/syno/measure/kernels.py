@@ -122,7 +122,7 @@ class KernelRun:
     """All times of one run, and what they were taken on.
 
     control_spread: interquartile range of a fixed computation over its median, by layer and batch.
-    chosen: the plans chosen by measurement, where that was asked for; tuned: the schedules.
+    chosen: the plans chosen by measurement, if requested; tuned: the schedules.
     missing: what has no time.
     """
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from syno import _core
 from syno.codegen.native import processor
 
-# Cycles of a multiply-add until its result can be used, and how many begin in a cycle.
+# Cycles of a MAC until its result can be used, and how many begin in a cycle.
 _LATENCY, _PORTS = 4, 2
 # Cycles to write an element of a panel, and to begin a tile.
 _FILL, _TILE = 0.25, 20.0

@@ -2,7 +2,7 @@
 
 FOLDER/task.json       the task
 FOLDER/result.json     its result, written in one step at the end
-FOLDER/layers/*.json   a file for each layer, so that a task that was killed goes on
+FOLDER/layers/*.json   a file for each layer, with which a killed task is resumed
 FOLDER/tvm/            what MetaSchedule keeps of each layer
 FOLDER/lock            held by the process that works on the task
 FOLDER/log.jsonl       a line for each beginning and each end

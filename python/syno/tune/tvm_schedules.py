@@ -1,7 +1,7 @@
 """Schedules of TVM's MetaSchedule for the code of one operator.
 
 TVM 0.27 has it as `tvm.s_tir.meta_schedule`. Its database stays in the folder of a layer, so that
-an interrupted search goes on with the trials that it lacks.
+an interrupted search continues with the trials that it lacks.
 """
 
 from __future__ import annotations
