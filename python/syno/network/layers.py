@@ -388,11 +388,11 @@ def is_small_map(row: LayerRow) -> bool:
 
     A 1x1 convolution of a single position is not: it follows a mean over any feature map.
     """
-    places = [size for name, size in row.binding.items() if name in ("H", "W")]
-    if row.layer.startswith("conv 1x1") and set(places) == {1}:
+    sizes = {name: size for name, size in row.binding.items() if name in ("H", "W")}
+    if row.layer.startswith("conv 1x1") and {*sizes.values()} == {1}:
         return False
-    sizes = (f"{name}={size}" for name, size in row.binding.items() if name in ("H", "W"))
-    return row.reason.startswith(tuple(sizes)) and " is below " in row.reason
+    small = tuple(f"{name}={size}" for name, size in sizes.items())
+    return row.reason.startswith(small) and " is below " in row.reason
 
 
 def reasons(rows: list[LayerRow]) -> str:
