@@ -148,8 +148,8 @@ Tuning parse_tuning(std::string_view text) {
 
 namespace syno {
 
-std::string cpp_choices(const Plan& plan, const CppOptions& options) {
-  const cpp::Schedule found = cpp::schedule(plan, options);
+std::string cpp_choices(const Plan& plan) {
+  const cpp::Schedule found = cpp::schedule(plan, CppOptions{});
   std::vector<std::string> nests;
   for (const cpp::Phase& phase : found.phases) {
     if (phase.nest < 0) continue;

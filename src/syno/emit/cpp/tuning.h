@@ -19,10 +19,6 @@
 
 #include "syno/plan/plan.h"
 
-namespace syno {
-struct CppOptions;
-}
-
 namespace syno::cpp {
 
 /// Of one nest. Zero, and kAny, leave it to the rules.
@@ -60,7 +56,7 @@ namespace syno {
 /// The nests of a plan in emitted C++, and what a tuning may choose of them, as a JSON list of objects:
 ///
 ///   nest, macs            number of the nest, and its MACs
-///   form                  "product" or "rows", as it is emitted with these options
+///   form                  "product" or "rows", as the rules choose
 ///   forms                 those that are possible
 ///   rows, terms, taps, columns, slices, width      extents of the product
 ///   blocks                rows of a block that are possible, the largest first; empty where there is only one panel
@@ -68,6 +64,6 @@ namespace syno {
 ///   paired, can_pair      whether rows are paired, and whether they can be
 ///   over_columns          whether vectors can lie over columns
 ///   in_place              whether the data is read where it is
-std::string cpp_choices(const Plan& plan, const CppOptions& options);
+std::string cpp_choices(const Plan& plan);
 
 }  // namespace syno
