@@ -26,6 +26,7 @@ struct NestTuning {
   enum class Form : std::uint8_t { kAny, kProduct, kRows };
   enum class Over : std::uint8_t { kAny, kColumns, kRows };
   enum class Switch : std::uint8_t { kAny, kOn, kOff };
+  enum class Outside : std::uint8_t { kAny, kRows, kColumns };
   static constexpr std::int64_t kWhole = -1;
 
   Form form = Form::kAny;
@@ -34,12 +35,11 @@ struct NestTuning {
   std::int64_t width = 0;
   std::int64_t block = 0;
   Switch pairs = Switch::kAny;
-  /// On: rows outside.
-  Switch order = Switch::kAny;
+  Outside order = Outside::kAny;
 
   /// Whether the tiles of the product are not those of the rules.
   bool has_tiles() const {
-    return over != Over::kAny || rows > 0 || width > 0 || order != Switch::kAny;
+    return over != Over::kAny || rows > 0 || width > 0 || order != Outside::kAny;
   }
 };
 
