@@ -73,11 +73,8 @@ def network_with_slots(
 ) -> tuple[nn.Module, torch.Tensor]:
     """The model of that name with slots, and an input for it: zeros, `batch` samples."""
     net = models.build(model, size=size, **options)
-    images = models.describe(model).images is not None
-    kind = torch.float32 if images else torch.long
-    example = torch.zeros(batch, *models.built(net).input_shape, dtype=kind)
-    template = models.slots(net) if images else models.slots(net, example=example)
-    return template, example
+    one = models.built(net).example()
+    return models.slots(net), torch.zeros(batch, *one.shape[1:], dtype=one.dtype)
 
 
 def time_slots(

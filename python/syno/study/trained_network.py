@@ -112,13 +112,10 @@ def _template(
     results: StudyResults, net: nn.Module | None, shape: NetworkShape
 ) -> tuple[nn.Module, torch.Tensor]:
     """Return the network with its slots, and an input of it."""
-    import copy
-
     import torch
 
     from syno.network import models
-    from syno.network.placeholder import slots
-    from syno.network.substitute import substitute
+    from syno.study.evaluate.network import with_slots
 
     settings = settings_of(results.study, list(results.events))
     inside, tokens = shape["input_shape"], shape["vocabulary"]
@@ -131,26 +128,11 @@ def _template(
             "  what to do: pass net=, the same network with any weights"
         )
     if net is not None:
-        template = copy.deepcopy(net).eval()
-        if not slots(template):
-            return substitute(template, example_input=example), example
-        with torch.no_grad():
-            template(example)  # slots record the sizes of their feature maps
-        return template, example
+        return with_slots(net, example), example
     options = {k: v for k, v in settings.model_options.items() if k != "weights"}
     assert settings.model is not None
+    sizes = {"classes": shape["classes"], "channels": inside[0], "size": inside[1]}
     if tokens is not None:
-        given = {"vocabulary": tokens, "context": inside[0], **options}
-        built = models.build(settings.model, **given)  # type: ignore[arg-type]  # numbers
-        return models.slots(built, example=example), example
-    built = models.build(
-        settings.model,
-        classes=shape["classes"],
-        channels=inside[0],
-        size=inside[1],
-        **options,  # type: ignore[arg-type]  # numbers
-    )
-    template = models.slots(built)
-    with torch.no_grad():
-        template.eval()(example)
-    return template, example
+        sizes = {"vocabulary": tokens, "context": inside[0]}
+    built = models.build(settings.model, **{**sizes, **options})  # type: ignore[arg-type]  # numbers
+    return models.slots(built, example=example), example

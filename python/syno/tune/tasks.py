@@ -120,10 +120,9 @@ def _operators(
     try:
         named = named_operators([str(beside) if in_folder else operand])
     except UserError as error:
-        what = (
-            f"in the folder '{beside}', and no operator '{operand}'" if place.from_folders else ""
-        )
-        problem = f"there is no operator {what}".strip() if what else str(error)
+        problem = str(error)
+        if place.from_folders:
+            problem = f"there is no operator in the folder '{beside}', and no operator '{operand}'"
         return [(operand, target.prefix / _safe(operand), problem)]
     if in_folder and len(named) == 1:
         return [(operand, beside, named[0])]

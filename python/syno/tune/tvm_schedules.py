@@ -1,7 +1,7 @@
 """Schedules of TVM's MetaSchedule for the code of one operator.
 
 TVM 0.27 has it as `tvm.s_tir.meta_schedule`. Its database stays in the folder of a layer, so that
-an interrupted search goes on with the trials that it lacks.
+an interrupted search continues with the trials that it lacks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Call(Protocol):
     def __call__(self, *tensors: object) -> object: ...
 
 
-class Tuned:
+class CompiledFunction:
     """A compiled function of x, the weights and y.
 
     trials: how many schedules were measured; the best of them is compiled.
@@ -77,7 +77,7 @@ def missing() -> str | None:
     return f"this package of TVM has no MetaSchedule ({_TUNER}); apache-tvm 0.27 has it"
 
 
-def tuned(
+def compile_tuned(
     source: str,
     folder: Path,
     *,
@@ -85,7 +85,7 @@ def tuned(
     threads: int,
     target: str | None,
     progress: Callable[[str], None],
-) -> Tuned:
+) -> CompiledFunction:
     """Search the schedule of the code of an operator, as the emitter `tvm` writes it.
 
     The search runs in a process of its own without torch: TVM inspects the stack while it loads,
@@ -132,7 +132,8 @@ def tuned(
             f"MetaSchedule found no schedule that runs in {trials} trials\n"
             f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
         )
-    return Tuned(tvm.compile(schedule.mod, target=device)["main"], _timed(database))
+    main = tvm.compile(schedule.mod, target=device)["main"]
+    return CompiledFunction(main, _timed(database))
 
 
 def main() -> None:

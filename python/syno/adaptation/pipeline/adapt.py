@@ -12,12 +12,12 @@ from torch import nn
 
 from syno._util.options import grouped
 from syno.adaptation.pipeline.assembly import assembled, empty
+from syno.adaptation.pipeline.fine_tuning import fine_tuned
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
 from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
 from syno.adaptation.pipeline.run import Observer, Run, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
-from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
 from syno.store import Store

@@ -65,9 +65,9 @@ def command(given: _Arguments) -> int:
 
     OP is an operator, as for `syno train`, in the slots of a model or in single layers; or --config
     names a grid of targets, models, operators and back ends. Each form of an operator is compared
-    with the interpreter and measured in turns. Finished tasks are skipped; a task that was
-    interrupted goes on; a task that fails is recorded, and the next one begins. The exit code is 1
-    if a task failed.
+    with the interpreter and measured in turns. Finished tasks are skipped; an interrupted task is
+    resumed; a task that fails is recorded, and the next one begins. The exit code is 1 if a task
+    failed.
     """
     from syno.tune import run_grid, tasks_of
     from syno.tune.run import check_folders

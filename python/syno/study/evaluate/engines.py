@@ -21,7 +21,7 @@ from syno.codegen.native.compiler import TRAINING_FLAGS, find_compiler
 from syno.codegen.native.kernels import compiled_kernels
 from syno.codegen.torch_op.library import kernel_compiler
 from syno.engines import engine as engines
-from syno.inference.compiled_network import compile_kernels, compile_prepared
+from syno.inference.compiled_network import compile_layers, compile_prepared
 from syno.inference.prepare import folded, prepare
 from syno.inference.trace import Outline
 from syno.measure.timing import Timing, interleaved
@@ -106,7 +106,7 @@ class Shared:
             yield
             return
         with ThreadPoolExecutor(1, initializer=_give_way) as pool:
-            made = pool.submit(lambda: compile_kernels(folded(traced)))
+            made = pool.submit(lambda: compile_layers(folded(traced)))
             yield
             made.exception()  # it is met again, and reported, when the network is measured
 

@@ -13,12 +13,12 @@ from torch import nn
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.adaptation.pipeline.assembly import assembled, empty
+from syno.adaptation.pipeline.fine_tuning import fine_tuned
 from syno.adaptation.pipeline.goals import LATENCY, Goal
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.run import Run, Scored
-from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.engines import engine as engines
 from syno.measure.timing import interleaved
 from syno.quantize.network import quantize
