@@ -13,6 +13,7 @@ from torch import nn
 from syno._util.options import grouped
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
+from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
 from syno.adaptation.pipeline.run import Observer, Run, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
@@ -248,7 +249,7 @@ def _final(
 
 
 def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
-    of_slot = {slot: kind for kind in scored.kinds.values() for slot in kind.slots}
+    of_slot = by_slot(scored.kinds)
     rows = []
     for slot, entries in scored.selector.entries.items():
         entry = next(e for e in entries if e.candidate.name == selected.choice[slot])

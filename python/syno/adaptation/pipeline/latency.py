@@ -53,7 +53,7 @@ def slot_latencies(
         calls |= _operators(kind, [each for each in candidates if each.is_operator])
         pool: Call | None = None
         if kind.slot.moves is not None:
-            pooled, given = kind.slot.moves, torch.randn(kind.inside)
+            pooled, given = kind.slot.moves, torch.randn(kind.input_shape)
             pool = lambda: pooled(given)  # noqa: E731
         every = [*calls.values(), *([pool] if pool is not None else [])]
         for call in every:
@@ -69,7 +69,7 @@ def _original(kind: Kind) -> Call:
     """The original layer as the kernel that it becomes, or in PyTorch where it does not."""
     assert kind.slot.original is not None
     layer = copy.deepcopy(kind.slot.original).eval()
-    x = torch.randn(kind.inside)
+    x = torch.randn(kind.input_shape)
     with torch.inference_mode(False), torch.no_grad():
         prepared = prepare(nn.Sequential(layer), (x.clone(),), batch=False)
     found = list(layers_of(prepared.graph).values())

@@ -24,7 +24,7 @@ from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit, Shared
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import Journal
-from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.mutations import mutations
 from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL, ORIGINAL_LAYER, REMOVED, Candidate
@@ -74,7 +74,7 @@ class Fits:
 
     def __init__(self, recorded: Mapping[str, Activations], kinds: Mapping[str, Kind]) -> None:
         self._recorded = recorded
-        self._kinds = {slot: kind for kind in kinds.values() for slot in kind.slots}
+        self._kinds = by_slot(kinds)
         self._kept: dict[tuple[str, str], Fit] = {}
         # Of the slot that was fitted last: those of all slots would not fit into memory.
         self._shared = "", Shared()
@@ -248,21 +248,18 @@ def fitted(
     If time is short, slots have only the best candidates by latency and error.
     """
     errors: dict[str, dict[str, float]] = {}
-    total = sum(len(kind.slots) for kind in kinds.values())
-    done = 0
-    for kind in kinds.values():
-        for slot in kind.slots:
-            progress(done, total, slot)
-            over = budget.until("fits", 1.0 / (total - done))
+    every = by_slot(kinds)
+    for slot, kind in every.items():
+        progress(len(errors), len(every), slot)
+        over = budget.until("fits", 1.0 / (len(every) - len(errors)))
 
-            def fit(
-                slot: str = slot, kind: Kind = kind, over: Callable[[], bool] = over
-            ) -> dict[str, float]:
-                return _fitted(fits, slot, entries[kind.name], over)
+        def fit(
+            slot: str = slot, kind: Kind = kind, over: Callable[[], bool] = over
+        ) -> dict[str, float]:
+            return _fitted(fits, slot, entries[kind.name], over)
 
-            errors[slot] = journal.once("fits", slot, fit)
-            done += 1
-    progress(total, total, "")
+        errors[slot] = journal.once("fits", slot, fit)
+    progress(len(every), len(every), "")
     return errors
 
 

@@ -22,7 +22,7 @@ from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Journal
-from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import Clock, LatencyModel
 from syno.adaptation.pipeline.pool import Candidate
 from syno.adaptation.pipeline.screening import Entry, Fits
@@ -87,10 +87,10 @@ class Selector:
     ) -> None:
         self._subject, self._kinds, self._fits = subject, kinds, fits
         self._options, self._clock, self._totals = options, clock, totals
-        by_slot = {slot: entries[kind.name] for kind in kinds.values() for slot in kind.slots}
+        of_slot = by_slot(kinds)
         self.entries = {
-            slot: [each for each in by_slot[slot] if each.candidate.name in scores[slot]]
-            for slot in scores
+            slot: [e for e in entries[of_slot[slot].name] if e.candidate.name in of]
+            for slot, of in scores.items()
         }
         listed = {
             slot: [scores[slot][each.candidate.name] for each in of]
