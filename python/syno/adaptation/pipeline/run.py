@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import torch
 
-from syno.adaptation.pipeline import scores as scoring
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import Journal, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
@@ -19,6 +18,7 @@ from syno.adaptation.pipeline.length import Lengths
 from syno.adaptation.pipeline.pool import Candidate, candidates
 from syno.adaptation.pipeline.recorder import Recorder
 from syno.adaptation.pipeline.results import NetworkRow
+from syno.adaptation.pipeline.scores import Scorer
 from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
 from syno.adaptation.pipeline.selection import Selector, Totals
 from syno.adaptation.pipeline.source import Source
@@ -165,35 +165,23 @@ class Run:
         fits: Fits,
         original: NetworkRow,
     ) -> tuple[dict[str, dict[str, float]], Selector]:
-        subject, options, journal = self.subject, self.options, self.journal
-        scores = scoring.one_slot(
-            subject,
-            kinds,
-            entries,
-            errors,
-            fits,
-            options,
-            journal,
-            self.budget,
-            self.told("scores"),
-        )
+        scorer = Scorer(self.subject, kinds, entries, fits, self.options, self.journal, self.budget)
+        scores = scorer.one_slot(errors, self.told("scores"))
         dependence: dict[tuple[str, str], float] = {}
-        if options.pairs and options.score != "fit":
-            dependence = scoring.pairs(
-                subject,
-                kinds,
-                entries,
-                scores,
-                fits,
-                options,
-                journal,
-                self.budget,
-                self.told("pairs"),
-            )
+        if self.options.pairs and self.options.score != "fit":
+            dependence = scorer.pairs(scores, self.told("pairs"))
         assert original.latency_ms is not None
         totals = Totals(original.latency_ms, float(original.macs or 0), float(original.params or 0))
         return scores, Selector(
-            subject, kinds, entries, scores, dependence, totals, fits, options, self.clock
+            self.subject,
+            kinds,
+            entries,
+            scores,
+            dependence,
+            totals,
+            fits,
+            self.options,
+            self.clock,
         )
 
     def forecast(self, text: str) -> None:
