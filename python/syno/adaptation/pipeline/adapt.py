@@ -152,7 +152,7 @@ def _adapted(
         run.progress("choice", number, len(wanted), name_of(goals))
         with journal.phase("choice"):
             over = run.budget.until("choice", 1.0 / (len(wanted) - number))
-            chosen.append(scored.selector.select(goals, journal, run.refitting, over))
+            chosen.append(scored.selector.select(goals, run.refitting, over))
     run.progress("choice", len(wanted), len(wanted), "")
     networks = []
     for number, selected in enumerate(chosen):
@@ -252,7 +252,7 @@ def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
     of_slot = by_slot(scored.kinds)
     rows = []
     for slot, entries in scored.selector.entries.items():
-        entry = next(e for e in entries if e.candidate.name == selected.choice[slot])
+        entry = scored.selector.entry(slot, selected.choice[slot])
         chosen = entry.candidate
         rows.append(
             SlotRow(

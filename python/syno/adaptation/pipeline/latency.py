@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -148,7 +148,7 @@ def _call(kernel: Kernel, channel: int, samples: int = 1) -> Call:
 
 @dataclass
 class Clock:
-    """Measures networks in an engine, in turns with the original network.
+    """Measures networks in turns with the original network.
 
     engine: of `syno.engines`; example: an input with the batch as first dimension.
     """
@@ -158,31 +158,31 @@ class Clock:
     engine: str
     threads: int
     rounds: int
-    _calls: Callable[[], torch.Tensor] | None = None
 
-    def ratios(self, nets: Mapping[str, nn.Module]) -> dict[str, float]:
-        """The latency of each network relative to that of the original: medians of rounds."""
-        calls = {name: self._prepared(net) for name, net in nets.items()}
-        times = self._times([self._baseline(), *calls.values()])
-        first, *others = times
-        return {
-            name: statistics.median(b / a for a, b in zip(first, each, strict=True))
-            for name, each in zip(calls, others, strict=True)
-        }
+    def ratio(self, net: nn.Module, engine: str | None = None) -> float:
+        """The latency of a network relative to that of the original: the median of rounds.
+
+        engine: of the network; default: that of the original.
+        """
+        return self.ratio_of(self._prepared(net, engine or self.engine))
+
+    def ratio_of(self, call: Call) -> float:
+        """The time of a call relative to that of the original network: the median of rounds."""
+        first, other = self._times([self._baseline, call])
+        return statistics.median(b / a for a, b in zip(first, other, strict=True))
 
     def original_ms(self) -> float:
         """The median latency of the original network in milliseconds."""
-        (times,) = self._times([self._baseline()])
+        (times,) = self._times([self._baseline])
         return 1e3 * statistics.median(times)
 
-    def _baseline(self) -> Callable[[], torch.Tensor]:
-        if self._calls is None:
-            self._calls = self._prepared(self.original)
-        return self._calls
+    @functools.cached_property
+    def _baseline(self) -> Call:
+        return self._prepared(self.original, self.engine)
 
-    def _prepared(self, net: nn.Module) -> Callable[[], torch.Tensor]:
+    def _prepared(self, net: nn.Module, engine: str) -> Call:
         with torch_threads(self.threads), torch.inference_mode():
-            found = engines.get(self.engine)
+            found = engines.get(engine)
             return found.prepare(copy.deepcopy(net).eval(), self.example, self.threads)
 
     def _times(self, calls: Sequence[Call]) -> list[list[float]]:

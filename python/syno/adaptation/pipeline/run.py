@@ -182,6 +182,7 @@ class Run:
             fits,
             self.options,
             self.clock,
+            self.journal,
         )
 
     def forecast(self, text: str) -> None:
