@@ -14,11 +14,11 @@ from syno._util.options import grouped
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
 from syno.adaptation.pipeline.kinds import by_slot
+from syno.adaptation.pipeline.progress import Observer
 from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
-from syno.adaptation.pipeline.run import Observer, Run, Scored, started
+from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
-from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
 from syno.store import Store
@@ -99,7 +99,8 @@ def adapt(
         name: of the study; an existing adaptation is continued, also with other goals.
         seed: of samples and trainings.
         progress: called with (phase, done, total, remark). The phase `study` has the name of the
-            study as its remark, and `forecast` a sentence about the time.
+            study as its remark, `forecast` a sentence about the time, and `note` one about what
+            cannot be compiled.
 
     Raises:
         UserError: the network does not fit the data or is not better than a guess, no layer can be
@@ -196,33 +197,17 @@ def _network(run: Run, scored: Scored, selected: Selected, left: int) -> Adapted
 
     fidelity = run.lengths.fidelity(selected.goal, structure, left)
     run.forecast(run.lengths.forecast(fidelity, left))
-    net, results, value = fine_tuned(
-        run.subject,
+    row, net = run.tuner.network(
         selected.goal,
+        "an operator for each slot",
         build,
         structure,
-        run.options,
-        run.journal,
-        run.seed,
-        run.told(f"fine-tuning {selected.goal}"),
+        selected.ratio,
         fidelity,
+        run.told(f"fine-tuning {selected.goal}"),
     )
     costs = scored.selector.costs(selected.choice)
-    original_ms = run.journal.get("original", "")["latency_ms"]
-    values = tuple(each.value for each in results)
-    row = NetworkRow(
-        name=selected.goal,
-        about="an operator for each slot",
-        value=sum(values) / len(values),
-        values=values,
-        fitted=value,
-        ratio=selected.ratio,
-        latency_ms=selected.ratio * original_ms,
-        engine=run.options.engine,
-        macs=round(costs[MACS]),
-        params=round(costs[PARAMS]),
-        seconds=sum(each.seconds for each in results),
-    )
+    row = dataclasses.replace(row, macs=round(costs[MACS]), params=round(costs[PARAMS]))
     return AdaptedNetwork(row, _slot_rows(scored, selected), net)
 
 

@@ -22,6 +22,7 @@ from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import Journal
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.pool import ORIGINAL, Candidate
+from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.screening import Entry, Fits, best_fronts
 from syno.adaptation.pipeline.subject import Subject
 from syno.options import AdaptOptions
@@ -34,8 +35,6 @@ _FEWEST = 32
 _ALONE = 0.6
 # All pairs of slots are measured up to this number of pairs; of more, those of neighbours.
 _MOST_PAIRS = 30
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.mutations import mutations
 from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL, ORIGINAL_LAYER, REMOVED, Candidate
+from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.slots import fit_layer
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions
@@ -54,7 +55,6 @@ _LEAST = 4
 # Seconds to compile and time a kernel, before one was measured.
 _KERNEL_S = 1.0
 
-Progress = Callable[[int, int, str], None]
 Row = dict[str, object]
 
 

@@ -14,7 +14,7 @@ from syno.operands.options import study as study_option
 from syno.options import AdaptOptions, FidelityOptions
 
 if TYPE_CHECKING:
-    from syno.adaptation.pipeline.adapt import Observer
+    from syno.adaptation.pipeline.progress import Observer
     from syno.adaptation.pipeline.results import Adaptation
     from syno.study.results import StudyResults
     from syno.train import Fidelity
@@ -149,7 +149,7 @@ def watch(move: output.Move) -> Observer:
     def watch(phase: str, done: int, total: int, remark: str) -> None:
         if phase == "study":
             framework.resumable(framework.this_command(name=remark))
-        elif phase == "forecast":
+        elif phase in ("forecast", "note"):
             output.say(remark)
         else:
             move(done, f"{phase}, {done} of {total} {remark}".strip())

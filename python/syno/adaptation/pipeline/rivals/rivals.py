@@ -14,11 +14,11 @@ from torch import nn
 from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, Goal
+from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.run import Run, Scored
-from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.engines import engine as engines
 from syno.quantize.network import quantize
 from syno.train import Fidelity
@@ -30,7 +30,6 @@ _INT8_ENGINES = ("onnxruntime-int8", "openvino-int8")
 _NEAR, _TRIES = 0.02, 5
 
 Rows = list[tuple[NetworkRow, nn.Module | None]]
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -214,31 +213,9 @@ class Rivals:
         ratio: float,
         fidelity: Fidelity,
     ) -> None:
-        net, results, before = fine_tuned(
-            self._subject,
-            name,
-            build,
-            structure,
-            self._options,
-            self._journal,
-            self._seed,
-            lambda *_: None,
-            fidelity,
-        )
-        values = tuple(each.value for each in results)
-        row = NetworkRow(
-            name=name,
-            about=about,
-            value=sum(values) / len(values),
-            values=values,
-            fitted=before,
-            ratio=ratio,
-            latency_ms=ratio * self._original_ms,
-            engine=self._options.engine,
-            params=sum(p.numel() for p in net.parameters()),
-            seconds=sum(each.seconds for each in results),
-        )
-        self._rows.append((row, net))
+        row, net = self._run.tuner.network(name, about, build, structure, ratio, fidelity)
+        params = sum(p.numel() for p in net.parameters())
+        self._rows.append((dataclasses.replace(row, params=params), net))
 
     def _other_engines(self) -> None:
         """The original network in every engine that is installed."""
