@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from syno.store import Store
     from syno.train import Fidelity
 
-ASSIGNMENTS = 40
 # A short fine-tuning.
 _EPOCHS, _STEPS = 1, 100
 _PHASE = "random assignments"
@@ -96,7 +95,7 @@ class PredictorRanking:
 def rank_predictors(
     source: Source,
     *,
-    assignments: int = ASSIGNMENTS,
+    assignments: int,
     operators: Sequence[str | Operator] = (),
     options: AdaptOptions | None = None,
     store: Store | str = DEFAULT_STORE,

@@ -165,8 +165,7 @@ def _adapted(
         from syno.adaptation.pipeline.rivals.rivals import Rivals
 
         with journal.phase("rivals"):
-            found = Rivals(run, scored).rows(networks, wanted, run.told("rivals"))
-            others, failures = found
+            others, failures = Rivals(run, scored).rows(networks, wanted, run.told("rivals"))
     original = scored.original
     if final:
         with journal.phase("test split"):
@@ -220,8 +219,8 @@ def _final(
     """Measure everything on the test split, once."""
 
     def of(name: str, net: nn.Module) -> float | None:
-        found = run.journal.once("test", name, lambda: run.source.test(net))
-        return None if found is None else float(found)
+        found: float | None = run.journal.once("test", name, lambda: run.source.test(net))
+        return found
 
     first = dataclasses.replace(original, test=of("original", run.subject.original))
     for each in networks:
@@ -259,13 +258,13 @@ def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
 
 def _goals(latency: object, slots: object, macs: object, params: object) -> list[list[Goal]]:
     given = {LATENCY: latency, SLOTS: slots, MACS: macs, PARAMS: params}
-    if all(value is None for value in given.values()):
-        given[LATENCY] = USUAL_GOALS
     lists = [
         [goal(resource, each) for each in _several(value)]
         for resource, value in given.items()
-        if value is not None and _several(value)
+        if _several(value)
     ]
+    if not lists:
+        lists = [[goal(LATENCY, each) for each in USUAL_GOALS]]
     return [list(chosen) for chosen in itertools.product(*lists)]
 
 
@@ -277,4 +276,6 @@ def _has_usual_length(fidelity: Fidelity | str | Mapping[str, int] | None) -> bo
 
 
 def _several(value: object) -> list[object]:
+    if value is None:
+        return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
