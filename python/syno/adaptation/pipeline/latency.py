@@ -22,15 +22,13 @@ from syno.codegen.torch_op.record import KernelRecord
 from syno.engines import engine as engines
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
-from syno.measure.timing import interleaved
+from syno.measure.timing import PAUSE, interleaved
 
 # What follows a layer in most networks, and is computed by its kernel.
 _EPILOGUE = "bias+relu"
 # Kernels of one translation unit.
 _TOGETHER = 16
 _WARM_UP = 5
-# Seconds after which the threads of an engine have stopped waiting actively.
-_PAUSE = 0.01
 
 Call = Callable[[], object]
 
@@ -190,7 +188,7 @@ class Clock:
             for call in calls:
                 for _ in range(_WARM_UP):
                     call()
-            return interleaved(calls, self.rounds, pause=_PAUSE if self.threads > 1 else 0.0)
+            return interleaved(calls, self.rounds, pause=PAUSE if self.threads > 1 else 0.0)
 
 
 class LatencyModel:

@@ -103,9 +103,7 @@ class Fits:
 
     def removed(self, slot: str) -> float:
         """The error of a slot that returns what it receives."""
-        given = self._recorded[slot]
-        energy = float(given.y.double().square().sum())
-        return float((given.y - given.x).double().square().sum()) / max(energy, 1e-30)
+        return _error_without_layer(self._recorded[slot])
 
 
 def screened(
@@ -297,15 +295,19 @@ def _screened(
     own = times[ORIGINAL]
     rows: list[Row] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
     if kind.removable:
-        difference = (activations.y - activations.x).double().square().sum()
-        energy = activations.y.double().square().sum().clamp_min(1e-30)
-        rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], float(difference / energy)))
+        rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], _error_without_layer(activations)))
     timed = [each for each in errors if times.get(each.name, own) < _FASTER * own]
     points = [(times[each.name], errors[each]) for each in timed]
     for place in best_fronts(points, options.keep):
         each = timed[place]
         rows.append(_row(each, *costs[each], times[each.name], errors[each]))
     return rows
+
+
+def _error_without_layer(activations: Activations) -> float:
+    energy = float(activations.y.double().square().sum())
+    difference = (activations.y - activations.x).double().square().sum()
+    return float(difference) / max(energy, 1e-30)
 
 
 def _row(candidate: Candidate, macs: int, params: int, latency_ms: float, error: float) -> Row:
