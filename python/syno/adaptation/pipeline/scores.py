@@ -33,7 +33,7 @@ _FINALISTS, _MORE = 3, 4
 _FEWEST = 32
 # The share of the time of the scores for one slot alone; the rest is for pairs.
 _ALONE = 0.6
-# All pairs of slots are measured up to this number of pairs; of more, those of neighbours.
+# All pairs of slots are measured up to this number of pairs; of more, those of neighbors.
 _MOST_PAIRS = 30
 
 

@@ -369,7 +369,13 @@ def _rough(
         if factors.work(rows, steps) > _MOST_WORK:
             return None
         fit = fit_layer(
-            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, shared=shared
+            operator,
+            binding,
+            activations,
+            restarts=1,
+            sweeps=_ROUGH_SWEEPS,
+            shared=shared,
+            factors=factors,
         )
         return fit.error
     except UserError:  # larger than a fit can be
