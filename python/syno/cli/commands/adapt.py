@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _FineTuning(FidelityOptions):
+    """A fidelity of the fine-tuning, which has other defaults than one of a training."""
+
+    fidelity: str | None = option(
+        "How much networks are fine-tuned: a name, or a .toml file with a recipe.",
+        None,
+        metavar="NAME",
+        unset="fast/adapt; fast/adapt-text for text",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class AdaptationArguments(Options):
     """A trained network with its data, further candidates, and how they are chosen."""
 
@@ -33,7 +45,7 @@ class AdaptationArguments(Options):
     store: str = options.store()
     study: str | None = study_option()
     seed: int = options.seed()
-    fidelity: FidelityOptions = group(FidelityOptions)
+    fidelity: FidelityOptions = group(_FineTuning)
     options: AdaptOptions = group(AdaptOptions)
 
     def network(self) -> str | StudyResults:
