@@ -16,13 +16,11 @@ from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
 from syno.engines.engine import FLOAT32, Engine, Layered
-from syno.measure.timing import NOISE, Timing, control, interleaved, speedup
+from syno.measure.timing import NOISE, PAUSE, Timing, control, interleaved, speedup
 
 # The largest difference from the eager network that a float32 engine may have, relative to the
 # largest output.
 TOLERANCE = 1e-3
-# Seconds after which the threads of an engine have stopped waiting actively.
-_PAUSE = 0.03
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def compare_engines(
                 _check(network, each, error)
                 calls[network, each], errors[network, each] = run, error
         progress(total - 1, total, f"measuring {len(calls)} pairs")
-        *seconds, controls = interleaved([*calls.values(), control()], rounds, pause=_PAUSE)
+        *seconds, controls = interleaved([*calls.values(), control()], rounds, pause=PAUSE)
         shares = {
             pair: _outside(call, rounds)
             for pair, call in calls.items()
@@ -171,7 +169,7 @@ def _outside(call: Layered, rounds: int) -> float:
     """The median share of the time outside of layers, each after a call without a clock."""
     shares = []
     for _ in range(rounds):
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)
         call()
         shares.append(call.outside())
     return statistics.median(shares)

@@ -27,11 +27,10 @@ from syno.store.environment import capture_environment
 from syno.store.objective import Objective
 
 if TYPE_CHECKING:
-    from syno.adaptation.pipeline.run import Observer
+    from syno.adaptation.pipeline.progress import Observer
     from syno.store import Store
     from syno.train import Fidelity
 
-ASSIGNMENTS = 40
 # A short fine-tuning.
 _EPOCHS, _STEPS = 1, 100
 _PHASE = "random assignments"
@@ -97,7 +96,7 @@ class PredictorRanking:
 def rank_predictors(
     source: Source,
     *,
-    assignments: int = ASSIGNMENTS,
+    assignments: int,
     operators: Sequence[str | Operator] = (),
     options: AdaptOptions | None = None,
     store: Store | str = DEFAULT_STORE,
@@ -146,9 +145,8 @@ def short(source: Source) -> Source:
     """The source with a short fine-tuning, for many networks."""
     usual = source.fidelity
     change = {"steps": _STEPS} if usual.steps is not None else {"epochs": _EPOCHS}
-    (length,) = change.items()
     return dataclasses.replace(
-        source, fidelity=usual.changed(name=f"{usual.name}-{length[0]}{length[1]}", **change)
+        source, fidelity=usual.changed(name=usual.name_with(change), **change)
     )
 
 
@@ -197,15 +195,7 @@ def _tuned(run: Run, scored: Scored, places: tuple[int, ...]) -> Assigned:
     )
     distance = subject.quality(net, options.score_images).divergence
     fitted = subject.value(net)
-    result = tuned(
-        subject,
-        net,
-        options,
-        subject.fidelity,
-        seed=run.seed,
-        file=None,
-        progress=lambda _: run.journal.tick(),
-    )
+    result = run.tuner.tuned(net, subject.fidelity, seed=run.seed)
     costs = selector.costs(names)
     distances = {slot: run.journal.get("scores", slot) or scored.errors[slot] for slot in names}
     return Assigned(

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.errors import UserError
 from syno._util.figures import load_matplotlib
+from syno._util.written import writing
 from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
 from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run
@@ -30,14 +30,8 @@ _FLOOR = 1e-4
 
 
 def _write(figure: Figure, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing("the plot", path, "--picture"):
         figure.savefig(path, dpi=_DPI)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the plot '{path}': {error.strerror or error}\n"
-            "  what to do: name another file with --picture"
-        ) from error
 
 
 def save_canonical_rate(result: CanonicalRate, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.progress import Progress, silent
+from syno.adaptation.pipeline.results import NetworkRow
 from syno.adaptation.pipeline.subject import Subject
 from syno.options import AdaptOptions
 from syno.study.evaluate import engines
@@ -29,128 +32,167 @@ class Tuned:
     seconds: float
 
 
-def tuned(
-    subject: Subject,
-    net: nn.Module,
-    options: AdaptOptions,
-    fidelity: Fidelity,
-    *,
-    seed: int,
-    file: Path | None,
-    progress: Callable[[float], None],
-) -> Tuned:
-    """Train a network in place with distillation from the original.
+@dataclass(frozen=True)
+class Tuner:
+    """Trains networks with distillation from the original one.
 
-    Args:
-        subject: the original network with its data.
-        net: the network, in evaluation mode.
-        options: of the adaptation.
-        fidelity: how long.
-        seed: of the batches.
-        file: for the weights; its checkpoint is beside it. None to keep neither.
-        progress: called with the completed share.
-
-    Raises:
-        UserError: the training failed; the message says why.
+    seed: of the batches; further ones follow it. note: is told why operators are not compiled.
     """
-    features = [name for name in subject.features if options.distill_features]
-    teaching = Distillation(subject.original, subject.dimension, features=features)
-    checkpoint = None if file is None else file.with_suffix(".checkpoint")
 
-    def told(state: State) -> None:
-        progress(state.done)
+    subject: Subject
+    options: AdaptOptions
+    journal: Journal
+    seed: int
+    note: Callable[[str], object]
 
-    with engines.kernels(net, options.kernels or engines.EAGER, lambda _: None):
-        outcome = train(
-            net,
-            subject.data,
-            fidelity,
-            seed,
-            stoppers=(NonFinite(),),
-            progress=told,
-            checkpoint=checkpoint,
-            distillation=teaching,
+    def kernels(self, net: nn.Module) -> AbstractContextManager[object]:
+        """Run the operators of a network as the options say inside of the block."""
+        return engines.kernels(net, self.options.kernels or engines.EAGER, self.note)
+
+    @property
+    def distillation(self) -> Distillation:
+        """How a network learns from the original one."""
+        features = self.subject.features if self.options.distill_features else ()
+        return Distillation(self.subject.original, self.subject.dimension, features=features)
+
+    def tuned(
+        self,
+        net: nn.Module,
+        fidelity: Fidelity,
+        *,
+        seed: int,
+        checkpoint: Path | None = None,
+        progress: Callable[[float], None] = silent,
+    ) -> Tuned:
+        """Train a network in place.
+
+        Args:
+            net: the network, in evaluation mode.
+            fidelity: how long.
+            seed: of the batches.
+            checkpoint: the file from which the training continues; None for none.
+            progress: called with the completed share.
+
+        Raises:
+            UserError: the training failed; the message says why.
+        """
+
+        def told(state: State) -> None:
+            self.journal.tick()
+            progress(state.done)
+
+        with self.kernels(net):
+            outcome = train(
+                net,
+                self.subject.data,
+                fidelity,
+                seed,
+                stoppers=(NonFinite(),),
+                progress=told,
+                checkpoint=checkpoint,
+                distillation=self.distillation,
+            )
+        if outcome.status == "paused":
+            raise KeyboardInterrupt
+        if outcome.status != "ok":
+            raise UserError(
+                f"the fine-tuning failed: {outcome.reason}, {outcome.detail}\n"
+                "  what to do: a smaller learning rate in a recipe of your own "
+                "(--fidelity FILE.toml)"
+            )
+        is_accuracy = self.subject.objective.field == "accuracy"
+        value = outcome.accuracy if is_accuracy else outcome.loss
+        assert value is not None
+        return Tuned(value, outcome.seconds)
+
+    def network(
+        self,
+        name: str,
+        about: str,
+        build: Callable[[], nn.Module],
+        structure: Callable[[], nn.Module],
+        ratio: float,
+        fidelity: Fidelity,
+        progress: Progress = silent,
+    ) -> tuple[NetworkRow, nn.Module]:
+        """Train a network with each seed, or read what was trained before.
+
+        Args:
+            name: of the network, in the journal and of its files; about: what it is.
+            build: makes the network with its fitted weights; structure: with any weights.
+            ratio: its latency relative to that of the original network.
+            fidelity: how long.
+            progress: of this network.
+
+        Returns:
+            Its results without MACs and parameters, and the network of the first seed.
+        """
+        results: list[Tuned] = []
+        first: nn.Module | None = None
+        fitted = self._file(name, "fitted")
+        for seed in range(self.seed, self.seed + self.options.seeds):
+            key, file = f"{name} {seed}", self._file(name, str(seed))
+            found = self.journal.get("tuned", key)
+            is_needed = first is None
+            if found is not None and (not is_needed or (file is not None and file.is_file())):
+                results.append(Tuned(**found))
+                if is_needed and file is not None:
+                    first = _restored(structure(), file)
+                continue
+            net = self._built(build, structure, fitted)
+            if is_needed:
+                self.journal.once("fitted", name, lambda net=net: self.subject.value(net))  # type: ignore[misc]
+            result = self.tuned(
+                net,
+                fidelity,
+                seed=seed,
+                checkpoint=None if file is None else file.with_suffix(".checkpoint"),
+                progress=lambda share: progress(round(1000 * share), 1000, ""),
+            )
+            if file is not None:
+                write_weights(file, net, self.subject.network.shape)
+                file.with_suffix(".checkpoint").unlink(missing_ok=True)
+            self.journal.put("tuned", key, dataclasses.asdict(result))
+            results.append(result)
+            first = first if first is not None else net.eval()
+        if fitted is not None:
+            fitted.unlink(missing_ok=True)
+        assert first is not None
+        values = tuple(each.value for each in results)
+        row = NetworkRow(
+            name=name,
+            about=about,
+            value=sum(values) / len(values),
+            values=values,
+            fitted=self.journal.get("fitted", name),
+            ratio=ratio,
+            latency_ms=ratio * self.journal.get("original", "")["latency_ms"],
+            engine=self.options.engine,
+            seconds=sum(each.seconds for each in results),
         )
-    if outcome.status == "paused":
-        raise KeyboardInterrupt
-    if outcome.status != "ok":
-        raise UserError(
-            f"the fine-tuning failed: {outcome.reason}, {outcome.detail}\n"
-            "  what to do: a smaller learning rate in a recipe of your own (--fidelity FILE.toml)"
-        )
-    if file is not None:
-        write_weights(file, net, subject.network.shape)
-        assert checkpoint is not None
-        checkpoint.unlink(missing_ok=True)
-    value = outcome.accuracy if subject.objective.field == "accuracy" else outcome.loss
-    assert value is not None
-    return Tuned(value, outcome.seconds)
+        return row, first
+
+    def _built(
+        self, build: Callable[[], nn.Module], structure: Callable[[], nn.Module], file: Path | None
+    ) -> nn.Module:
+        """The network with its fitted weights, which a file keeps until it is trained.
+
+        Another fit would be a little different, and a checkpoint belongs to its initial weights.
+        """
+        if file is None:
+            return build()
+        if not file.is_file():
+            write_weights(file, build(), self.subject.network.shape)
+        return _restored(structure(), file)
+
+    def _file(self, name: str, what: str) -> Path | None:
+        """A file of weights of a network; None if none are kept."""
+        if self.journal.folder is None:
+            return None
+        return self.journal.folder / f"{name.translate(_IN_FILES)}-{what}.safetensors"
 
 
-def restored(net: nn.Module, file: Path) -> nn.Module:
+def _restored(net: nn.Module, file: Path) -> nn.Module:
     """The network with the weights of a file, in evaluation mode."""
     load_weights(file, net)
     return net.eval()
-
-
-def fine_tuned(
-    subject: Subject,
-    name: str,
-    build: Callable[[], nn.Module],
-    structure: Callable[[], nn.Module],
-    options: AdaptOptions,
-    journal: Journal,
-    seed: int,
-    progress: Callable[[int, int, str], None],
-    fidelity: Fidelity | None = None,
-) -> tuple[nn.Module, list[Tuned], float]:
-    """Train a network with each seed, or read what was trained before.
-
-    Args:
-        name: of the network, in the journal and of its files.
-        build: makes the network with its fitted weights; structure: with any weights.
-        fidelity: how long; default: that of the adaptation.
-
-    Returns:
-        The network of the first seed, the results of all seeds, and the objective before.
-    """
-
-    def told(share: float) -> None:
-        journal.tick()
-        progress(round(1000 * share), 1000, "")
-
-    results: list[Tuned] = []
-    first: nn.Module | None = None
-    for number in range(options.seeds):
-        key = f"{name} {seed + number}"
-        file = file_of(journal, name, seed + number)
-        found = journal.get("tuned", key)
-        if found is not None and (number > 0 or (file is not None and file.is_file())):
-            results.append(Tuned(**found))
-            if number == 0 and file is not None:
-                first = restored(structure(), file)
-            continue
-        net = build()
-        if number == 0:
-            journal.once("fitted", name, lambda net=net: subject.value(net))  # type: ignore[misc]
-        result = tuned(
-            subject,
-            net,
-            options,
-            fidelity or subject.fidelity,
-            seed=seed + number,
-            file=file,
-            progress=told,
-        )
-        journal.put("tuned", key, dataclasses.asdict(result))
-        results.append(result)
-        first = first if first is not None else net.eval()
-    assert first is not None
-    return first, results, journal.get("fitted", name)
-
-
-def file_of(journal: Journal, name: str, seed: int) -> Path | None:
-    """The file of the weights of a network; None if none are kept."""
-    if journal.folder is None:
-        return None
-    return journal.folder / f"{name.translate(_IN_FILES)}-{seed}.safetensors"

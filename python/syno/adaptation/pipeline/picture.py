@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from syno._util import numbers
 from syno._util.errors import UserError
 from syno._util.figures import load_matplotlib
+from syno._util.written import writing
 from syno.adaptation.pipeline.pool import ORIGINAL
 from syno.adaptation.pipeline.results import Adaptation, NetworkRow
 
@@ -34,9 +35,9 @@ def save_picture(found: Adaptation, path: Path) -> Path:
     _front(front, found)
     _slots(table, found)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=_DPI)
-    except (OSError, ValueError) as error:
+        with writing("the plot", path, "--picture"):
+            figure.savefig(path, dpi=_DPI)
+    except ValueError as error:  # it says which formats there are
         raise UserError(f"cannot write the plot to {path}: {error}") from error
     return path
 

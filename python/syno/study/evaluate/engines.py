@@ -24,7 +24,7 @@ from syno.engines import engine as engines
 from syno.inference.compiled_network import compile_layers, compile_prepared
 from syno.inference.prepare import folded, prepare
 from syno.inference.trace import Outline
-from syno.measure.timing import Timing, interleaved
+from syno.measure.timing import PAUSE, Timing, interleaved
 from syno.options import TimingOptions, TrainOptions
 from syno.store.documents import EngineTime
 from syno.study.evaluate.network import Network
@@ -35,7 +35,6 @@ COMPILED = "compiled"
 _RIVALS = ("openvino", "onnxruntime")
 # The priority of compilations beside a training, as `nice` counts it.
 _NICE = 10
-_PAUSE = 0.03  # seconds after which the threads of an engine have stopped waiting actively
 
 
 def decide(
@@ -172,7 +171,7 @@ def rivals(
         for call in calls.values():
             for _ in range(warmup):
                 call()
-        times = interleaved(list(calls.values()), repeats, repeated=False, pause=_PAUSE)
+        times = interleaved(list(calls.values()), repeats, repeated=False, pause=PAUSE)
     timings = dict(zip(calls, map(Timing.of, times), strict=True))
     return {
         name: {"median_ms": timing.median_ms, "spread_ms": timing.spread_ms}
