@@ -110,6 +110,7 @@ class Study:
         self._candidates = candidates
         self._method = method
         self._by_text: dict[str, Operator] | None = None
+        self._log: list[EventRecord] = []  # as far as it was read
         self._worker = Worker()
         self._environment = capture_environment(
             threads=int(settings.latency.get("threads", 1)), rules=space.rules
@@ -461,10 +462,15 @@ class Study:
     def _enqueued(self, records: list[ProposalRecord]) -> Operator | None:
         """Return the first enqueued operator that is not proposed yet."""
         proposed = {record.key for record in records}
-        for event in self.store.events(self.record):
+        for event in self._events():
             if event.kind == ENQUEUED and event.data["key"] not in proposed:
                 return self._operator(event.data["text"])
         return None
+
+    def _events(self) -> list[EventRecord]:
+        """Return the log of the study; only its new events are read."""
+        self._log += self.store.events(self.record, after=len(self._log))
+        return self._log
 
     def _proposal(self, record: ProposalRecord) -> Proposal:
         operator = None if record.text is None else self._operator(record.text)
@@ -481,7 +487,7 @@ class Study:
             values = Promotions(self.ladder, records, results).values()
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
-        told = told_after(self.store.events(self.record), records)
+        told = told_after(self._events(), records)
         return make_history(
             number,
             records,
