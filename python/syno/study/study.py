@@ -111,6 +111,8 @@ class Study:
         self._method = method
         self._by_text: dict[str, Operator] | None = None
         self._log: list[EventRecord] = []  # as far as it was read
+        # The number of results since progress, with the results that it was counted in.
+        self._stale: tuple[list[RungResult], int] = ([], 0)
         self._worker = Worker()
         self._environment = capture_environment(
             threads=int(settings.latency.get("threads", 1)), rules=space.rules
@@ -352,13 +354,15 @@ class Study:
             self.exhausted,
             errors,
             due=self._due(records, results),
-            stale=self._since_progress(),
+            stale=self._since_progress(results),
         )
 
-    def _since_progress(self) -> int:
-        if not self.counts_progress:  # it reads the whole study
+    def _since_progress(self, results: list[RungResult]) -> int:
+        if not self.counts_progress:
             return 0
-        return since_progress(self.store.summary(self.record))
+        if results != self._stale[0]:  # it reads the whole study
+            self._stale = results, since_progress(self.store.summary(self.record))
+        return self._stale[1]
 
     def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
         """List the checkpoints that later rungs may continue from: see `Promotions`.
