@@ -291,7 +291,7 @@ class Store:
         """The study's evaluations on the validation split in float32, in the order of asking, and
         for each operator in the order in which they were told."""
         with self._reading() as connection:
-            return evaluations(connection, study.id)
+            return evaluations(connection, study)
 
     def unleased(self, study: StudyRecord) -> list[int]:
         """The numbers of the proposals that are open and that nobody works on."""
