@@ -5,6 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FILE = "matplotlibrc"
 _lock = threading.Lock()
@@ -30,3 +37,20 @@ def load_matplotlib() -> None:
             import matplotlib  # noqa: F401
         finally:
             os.path.exists = exists
+
+
+def save_figure(figure: Figure, path: Path, dpi: int = 150) -> None:
+    """Write a plot as PNG, PDF or what else the name ends in.
+
+    Raises:
+        UserError: the file cannot be written, or its name does not end in a known format.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=dpi)
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise UserError(
+            f"cannot write the plot '{path}': {reason}\n"
+            "  what to do: name another file with --picture"
+        ) from error
