@@ -8,15 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.figures import load_matplotlib
-from syno._util.written import writing
+from syno._util.figures import load_matplotlib, save_figure
 from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
 from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from syno.experiments.agreement import Agreement
     from syno.experiments.ranking import Table
@@ -27,11 +25,6 @@ _PAPER = "#d55e00"
 _DPI = 160
 # The place of a rate of 0 on a logarithmic axis.
 _FLOOR = 1e-4
-
-
-def _write(figure: Figure, path: Path) -> None:
-    with writing("the plot", path, "--picture"):
-        figure.savefig(path, dpi=_DPI)
 
 
 def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
@@ -79,7 +72,7 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     axes.set_ylabel("fraction that the rules keep")
     _finish(axes)
     figure.suptitle("Canonical fraction of complete graphs sampled without rules", fontsize=11)
-    _write(figure, path)
+    save_figure(figure, path, _DPI)
 
 
 def save_ablation(result: Ablation, path: Path) -> None:
@@ -96,7 +89,7 @@ def save_ablation(result: Ablation, path: Path) -> None:
         _bars(axes, result, value)
         axes.set_title(heading, fontsize=10)
     figure.suptitle("Random trials with and without a distance", fontsize=11)
-    _write(figure, path)
+    save_figure(figure, path, _DPI)
 
 
 def _met(guided: Guided) -> float:
@@ -172,7 +165,7 @@ def save_projection(found: Comparison, path: Path) -> None:
         "squares: final validation loss",
         fontsize=11,
     )
-    _write(figure, path)
+    save_figure(figure, path, _DPI)
 
 
 def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:
@@ -242,4 +235,4 @@ def save_ranking(table: Table, found: Agreement, path: Path) -> None:
         axes.set_axisbelow(True)
         if shared:
             axes.legend(loc="lower right", frameon=False)
-    _write(figure, path)
+    save_figure(figure, path, _DPI)

@@ -25,6 +25,8 @@ COSTS: Mapping[str, str] = {
     "params": "parameters of the replaced layers",
     "memory": "peak memory of the training in bytes",
 }
+# Those that are known of an operator before it is trained.
+KNOWN = ("macs", "params")
 # More would make the exact hypervolume slow.
 MOST_TARGETS = 4
 # Progress is an increase of the hypervolume, or of the best value, by more than this share.
@@ -96,6 +98,11 @@ class Objectives:
         default = Target(self.objective.name, self.objective.greater_is_better)
         return self.targets == (default,) and not self.constraints
 
+    @property
+    def measures(self) -> set[str]:
+        """The measures of the targets and constraints."""
+        return {t.measure for t in self.targets} | {c.measure for c in self.constraints}
+
     def value(self, measure: str, result: Result) -> float | None:
         """Return a measure of a result; None if the result does not have it."""
         if measure == self.objective.name:
@@ -124,7 +131,7 @@ class Objectives:
     @property
     def limit_costs(self) -> bool:
         """Whether a constraint bounds what is known of an operator before it is trained."""
-        return any(c.measure in ("macs", "params") for c in self.constraints)
+        return any(c.measure in KNOWN for c in self.constraints)
 
     def known_before_training(self, macs: float | None, params: float | None) -> bool:
         """Whether an operator satisfies the constraints on its MACs and parameters."""

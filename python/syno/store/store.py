@@ -231,10 +231,10 @@ class Store:
             log.lock_study(connection, study.id)
             return log.append(connection, study.id, kind, data)
 
-    def events(self, study: StudyRecord) -> list[EventRecord]:
-        """The study's log, in order."""
+    def events(self, study: StudyRecord, after: int = 0) -> list[EventRecord]:
+        """The study's log, in order, after the event with this number."""
         with self._reading() as connection:
-            return log.events(connection, study.id)
+            return log.events(connection, study.id, after)
 
     def proposals(self, study: StudyRecord) -> list[ProposalRecord]:
         """The study's proposals, in the order of asking."""
@@ -291,7 +291,7 @@ class Store:
         """The study's evaluations on the validation split in float32, in the order of asking, and
         for each operator in the order in which they were told."""
         with self._reading() as connection:
-            return evaluations(connection, study.id)
+            return evaluations(connection, study)
 
     def unleased(self, study: StudyRecord) -> list[int]:
         """The numbers of the proposals that are open and that nobody works on."""

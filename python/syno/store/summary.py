@@ -16,7 +16,7 @@ from syno._util.errors import UserError
 from syno.store import log, quarantine, schema
 from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
-from syno.store.objective import ACCURACY, Objective, objective_of
+from syno.store.objective import Objective, objective_of
 from syno.store.objectives import Objectives, objectives_of
 from syno.store.raw import NamedRow
 from syno.store.records import (
@@ -109,9 +109,7 @@ class StudySummary:
 
     def quality(self, evaluation: Evaluation | None) -> float | None:
         """Return the value of the objective in an evaluation."""
-        if evaluation is None:
-            return None
-        return self.objective.of(evaluation.accuracy, evaluation.details)
+        return None if evaluation is None else evaluation.value
 
     @property
     def trained(self) -> tuple[Evaluation, ...]:
@@ -156,19 +154,13 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> Setti
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Read a whole study, within the transaction of the caller."""
-    objective = objective_of(study.settings)
-    every = _evaluations(connection, study.id, objective)
+    every = _evaluations(connection, study)
     found = [e for e in every if _is_compared(e)]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
     of_operators = tuple(e for e in found if e.kind != BASELINE)
     baselines = tuple(e for e in found if e.kind == BASELINE)
-    objective = objective_of(study.settings)
-    highest = _highest(
-        e
-        for e in of_operators
-        if e.status == OK and objective.of(e.accuracy, e.details) is not None
-    )
+    highest = _highest(e for e in of_operators if e.status == OK and e.value is not None)
     return StudySummary(
         study=study,
         baseline=next((e for e in baselines if e.rung_index == highest), None),
@@ -184,7 +176,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     )
 
 
-def evaluations(connection: Connection, study: int) -> list[Evaluation]:
+def evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
     """Return the evaluations in float32 on the validation split, which guide a search."""
     return [e for e in _evaluations(connection, study) if _is_compared(e)]
 
@@ -193,10 +185,9 @@ def _is_compared(evaluation: Evaluation) -> bool:
     return evaluation.split != TEST and evaluation.precision == FLOAT32
 
 
-def _evaluations(
-    connection: Connection, study: int, objective: Objective = ACCURACY
-) -> list[Evaluation]:
-    return [_evaluation(row, objective) for row in _evaluation_rows(connection, study)]
+def _evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
+    objective = objective_of(study.settings)
+    return [_evaluation(row, objective) for row in _evaluation_rows(connection, study.id)]
 
 
 def _highest(evaluations: Iterable[Evaluation]) -> int:

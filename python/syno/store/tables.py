@@ -136,7 +136,7 @@ def progress_lines(summary: StudySummary) -> list[str]:
     if gain is not None:
         lines.append(
             f"The next {NEXT} operators are expected to improve {_gained(summary, gain)}, if the "
-            "search goes on as before."
+            "search continues as before."
         )
     objectives = summary.objectives
     if not objectives.are_default:

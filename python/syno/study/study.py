@@ -110,6 +110,9 @@ class Study:
         self._candidates = candidates
         self._method = method
         self._by_text: dict[str, Operator] | None = None
+        self._log: list[EventRecord] = []  # as far as it was read
+        # The number of results since progress, with the results that it was counted in.
+        self._stale: tuple[list[RungResult], int] = ([], 0)
         self._worker = Worker()
         self._environment = capture_environment(
             threads=int(settings.latency.get("threads", 1)), rules=space.rules
@@ -351,13 +354,15 @@ class Study:
             self.exhausted,
             errors,
             due=self._due(records, results),
-            stale=self._since_progress(),
+            stale=self._since_progress(results),
         )
 
-    def _since_progress(self) -> int:
-        if not self.counts_progress:  # it reads the whole study
+    def _since_progress(self, results: list[RungResult]) -> int:
+        if not self.counts_progress:
             return 0
-        return since_progress(self.store.summary(self.record))
+        if results != self._stale[0]:  # it reads the whole study
+            self._stale = results, since_progress(self.store.summary(self.record))
+        return self._stale[1]
 
     def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
         """List the checkpoints that later rungs may continue from: see `Promotions`.
@@ -461,10 +466,15 @@ class Study:
     def _enqueued(self, records: list[ProposalRecord]) -> Operator | None:
         """Return the first enqueued operator that is not proposed yet."""
         proposed = {record.key for record in records}
-        for event in self.store.events(self.record):
+        for event in self._events():
             if event.kind == ENQUEUED and event.data["key"] not in proposed:
                 return self._operator(event.data["text"])
         return None
+
+    def _events(self) -> list[EventRecord]:
+        """Return the log of the study; only its new events are read."""
+        self._log += self.store.events(self.record, after=len(self._log))
+        return self._log
 
     def _proposal(self, record: ProposalRecord) -> Proposal:
         operator = None if record.text is None else self._operator(record.text)
@@ -481,7 +491,7 @@ class Study:
             values = Promotions(self.ladder, records, results).values()
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
-        told = told_after(self.store.events(self.record), records)
+        told = told_after(self._events(), records)
         return make_history(
             number,
             records,

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
-from syno._util.errors import UserError
-from syno._util.figures import load_matplotlib
-from syno._util.written import writing
+from syno._util.figures import load_matplotlib, save_figure
 from syno.adaptation.pipeline.pool import ORIGINAL
 from syno.adaptation.pipeline.results import Adaptation, NetworkRow
 
@@ -34,11 +32,7 @@ def save_picture(found: Adaptation, path: Path) -> Path:
     front, table = figure.subplots(1, 2, width_ratios=[6.4, width])
     _front(front, found)
     _slots(table, found)
-    try:
-        with writing("the plot", path, "--picture"):
-            figure.savefig(path, dpi=_DPI)
-    except ValueError as error:  # it says which formats there are
-        raise UserError(f"cannot write the plot to {path}: {error}") from error
+    save_figure(figure, path, _DPI)
     return path
 
 
