@@ -61,10 +61,15 @@ class Tuned:
     def prepared(
         self, x: Array, weights: Sequence[Array], shape: Sequence[int]
     ) -> Callable[[], object]:
-        """A call on these arrays."""
+        """A call on these arrays, which returns TVM's tensor y; the next call overwrites it."""
         given = [self._tensor(array) for array in (x, *weights)]
         y = self._tensor(np.zeros(tuple(shape), np.float32))
-        return lambda: self._function(*given, y)
+
+        def call() -> object:
+            self._function(*given, y)
+            return y
+
+        return call
 
 
 def missing() -> str | None:
