@@ -26,6 +26,8 @@ from syno.study.evaluate import processes
 
 Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"
+# The file in the folder of a layer with what TVM prints.
+_MESSAGES = "messages.txt"
 # With fewer trials there is nothing that an evolution, or a model of the time, could learn from.
 _LEAST_EVOLVED = 32
 # A schedule is given up after so long; a process of TVM takes half a minute to begin on a busy
@@ -109,13 +111,17 @@ def tuned(
     """
     asked = {"source": source, "folder": str(folder), "trials": trials, "threads": threads}
     folder.mkdir(parents=True, exist_ok=True)
-    with subprocess.Popen(
-        helper_process.command("syno.tune.tvm_schedules"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=helper_process.environment(),
-    ) as process:
+    with (
+        open(folder / _MESSAGES, "a", encoding="utf-8") as messages,
+        subprocess.Popen(
+            helper_process.command("syno.tune.tvm_schedules"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            env=helper_process.environment(),
+        ) as process,
+    ):
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({**asked, "target": target, "parent": os.getpid()}))
         process.stdin.close()
@@ -124,7 +130,7 @@ def tuned(
     if process.returncode != 0:
         raise UserError(
             f"the search of MetaSchedule ended with exit code {process.returncode}\n"
-            f"  what to do: {folder / 'logs'} says what was tried"
+            f"  what to do: {folder / _MESSAGES} says why, and {folder / 'logs'} what was tried"
         )
     progress("compiling the best schedule")
     tvm, meta_schedule = imported(), importlib.import_module(_TUNER)

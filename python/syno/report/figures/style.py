@@ -101,6 +101,7 @@ def label_bar(axes: Axes, place: float, value: float, text: str, size: float = 6
         va="bottom",
         fontsize=size,
         rotation=90,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
     )
 
 
