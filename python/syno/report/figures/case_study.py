@@ -85,24 +85,23 @@ def _published(axes: Axes) -> list[Row]:
         for each in published.statements()
         if each.what == "imagenet_top1" and each.subject.startswith("resnet18 ")
     ]
-    labels = []
-    for each in found:
-        name, _, precision = each.subject.removeprefix("resnet18 ").partition(" ")
-        labels.append(style.words(name) + (" in INT8" if precision else ""))
-    values = [each.value for each in found]
-    least = min(values) - 1
+    subjects = [each.subject.removeprefix("resnet18 ").partition(" ") for each in found]
+    names = list(dict.fromkeys(name for name, _, _ in subjects))
+    labels = [style.words(name) + (" in INT8" if int8 else "") for name, _, int8 in subjects]
     places = range(len(found))[::-1]
-    axes.barh(
-        list(places),
-        [value - least for value in values],
-        left=least,
-        height=0.6,
-        color=[style.GREY if label == style.ORIGINAL else style.COLORS[0] for label in labels],
-    )
-    for place, value in zip(places, values, strict=True):
-        axes.annotate(f" {value:.2f}", (value, place), va="center", fontsize=7.5)
+    for each, place, (name, _, int8) in zip(found, places, subjects, strict=True):
+        mark = _MARKS["int8" if int8 else "float32"]
+        axes.plot(each.value, place, mark, color=style.color_of(name, names), ms=7)
+        axes.annotate(
+            f"{each.value:.2f}",
+            (each.value, place),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7.5,
+        )
     axes.set_yticks(list(places), labels, fontsize=8)
-    axes.set_xlim(least, max(values) + 0.5)
+    axes.margins(0.12, 0.15)
     style.frame(axes, "x")
     axes.set_xlabel("top-1 accuracy on ImageNet, %")
     axes.set_title("published: ResNet-18", fontsize=9)

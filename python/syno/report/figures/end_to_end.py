@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from syno import published
+from syno._util import numbers as fmt
 from syno.engines.engine import FLOAT32
 from syno.report.figures import style
 from syno.report.figures.drawing import Drawing, Row
@@ -70,10 +71,8 @@ def _measured(axes: Axes, runs: list[Read[NetworkRun]]) -> list[Row]:
     axes.set_ylabel("speed-up over the original\nin the fastest other engine", fontsize=9)
     devices = sorted({read.device for read in runs if read.device})
     threads = sorted({read.content.threads for read in runs})
-    axes.set_title(
-        f"measured: {', '.join(devices)}, {', '.join(map(str, threads))} threads, float32",
-        fontsize=9,
-    )
+    shown = ", ".join(fmt.counted(count, "thread") for count in threads)
+    axes.set_title(f"measured: {', '.join(devices)}, {shown}, float32", fontsize=9)
     axes.legend(frameon=False, fontsize=7.5, loc="upper left", ncols=3)
     axes.set_ylim(top=axes.get_ylim()[1] * (1.35 if axes.get_yscale() == "linear" else 2.2))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from syno import published
+from syno._util import numbers as fmt
 from syno.experiments.layers.results import LayerResults, LayerRun, LayerTime
 from syno.report.figures import style
 from syno.report.figures.drawing import Drawing, Row
@@ -78,23 +79,31 @@ def _panel(axes: Axes, read: Read[LayerResults]) -> list[Row]:
             values.append(stated)
     style.speedup_axis(axes, values)
     style.frame(axes)
-    layers = [f"{run.layer.replace('-', chr(10), 1)}\n(x{run.count})" for run in found.layers]
+    layers = [f"{_label(run.layer)}\n({run.count}x)" for run in found.layers]
     labels = [*layers, "geometric\nmean", "paper's mean,\nArm CPU, TVM\n(not comparable)"]
     axes.set_xticks(range(len(labels)), labels, fontsize=7)
     axes.set_xlim(-0.6, len(labels) - 0.4)
     axes.axvline(len(layers) - 0.5, color=style.LIGHT, linewidth=1)
     axes.set_ylabel("speed-up over the original layer\nin the fastest other engine")
     device = str(found.layers[0].environment.get("device", ""))
-    threads = found.settings["threads"]
+    threads = fmt.counted(int(str(found.settings["threads"])), "thread")
     noisy = ", noisy" if found.noisy else ""
     axes.set_title(
-        f"measured: {style.words(str(found.settings['model']))} on {device}, {threads} threads, "
+        f"measured: {style.words(str(found.settings['model']))} on {device}, {threads}, "
         f"float32, each subject in its fastest engine{noisy}",
         fontsize=9,
     )
     axes.legend(frameon=False, fontsize=7, ncols=len(subjects), loc="upper left")
-    axes.set_ylim(top=axes.get_ylim()[1] * (1.6 if axes.get_yscale() == "log" else 1.15))
+    axes.set_ylim(top=axes.get_ylim()[1] * (1.35 if axes.get_yscale() == "log" else 1.15))
     return rows
+
+
+def _label(layer: str) -> str:
+    """The label of a layer in lines, with a kernel that is not 3x3 in words."""
+    shape, _, kernel = layer.partition("-k")
+    first, _, last = shape.partition("-")
+    lines = [f"{first} to" if last else first, last, f"{kernel}x{kernel}" if kernel else ""]
+    return "\n".join(line for line in lines if line)
 
 
 def _row(read: Read[LayerResults], run: LayerRun, time: LayerTime) -> Row:

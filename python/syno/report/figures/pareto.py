@@ -27,9 +27,10 @@ def draw(sources: Sources) -> Drawing | None:
     if not studies:
         return None
     count = len(studies) + len(_DRAWN)
-    lines = -(-count // _COLUMNS)
-    figure = style.canvas(3.5 * min(count, _COLUMNS), 3.3 * lines)
-    panels = figure.subplots(lines, min(count, _COLUMNS), squeeze=False).flatten()
+    columns = 2 if count == 4 else min(count, _COLUMNS)
+    lines = -(-count // columns)
+    figure = style.canvas(3.6 * columns, 3.3 * lines)
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
     rows: list[Row] = []
     for axes, report in zip(panels, studies, strict=False):
         rows += _study(axes, report)
@@ -89,8 +90,9 @@ def _study(axes: Axes, report: Report) -> list[Row]:
     base = report.baseline
     axes.plot([1.0], [value(base)], "D", color=style.COLORS[1], ms=6.5, label="original network")
     style.frame(axes, "both")
-    axes.set_xlabel(f"speed-up of the network ({report.engine})")
-    axes.set_ylabel(f"{report.objective.name}{', %' if is_share else ''} (validation)")
+    axes.set_xlabel(f"speed-up of the network ({report.engine})", fontsize=9)
+    unit = ", %" if is_share else ""
+    axes.set_ylabel(f"{report.objective.name}{unit} (validation)", fontsize=9)
     axes.set_title(f"measured: {style.words(report.title)}", fontsize=9)
     axes.legend(frameon=False, fontsize=7)
     rows: list[Row] = []
@@ -151,8 +153,8 @@ def _published_panel(axes: Axes, platform: published.Platform) -> None:
     axes.set_xticks(ticks, [fmt.short(tick) for tick in ticks])
     axes.minorticks_off()
     style.frame(axes, "both")
-    axes.set_xlabel("milliseconds, batch size 1 (diamond: original)")
-    axes.set_ylabel("top-1 accuracy on ImageNet, %")
+    axes.set_xlabel("milliseconds (diamond: original network)", fontsize=9)
+    axes.set_ylabel("top-1 accuracy on ImageNet, %", fontsize=9)
     axes.set_title(f"published: {platform.label}", fontsize=9)
     axes.legend(frameon=False, fontsize=6.5)
 
