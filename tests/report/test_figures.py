@@ -169,7 +169,7 @@ def test_files_that_hold_nothing_are_said(folder: Path, tmp_path: Path) -> None:
     path.write_text(json.dumps(damaged))
     with pytest.raises(UserError, match="are damaged"):
         read_sources([path])
-    with pytest.raises(UserError, match="did you mean 'pareto'"):
+    with pytest.raises(UserError, match="did you mean: pareto"):
         write_figures(Sources(), tmp_path, ["paretto"])
 
 

@@ -62,16 +62,16 @@ class LayerBench:
     rounds: int = 30
     seed: int = 0
 
-    def settings(self, operators: Mapping[str, str]) -> JsonObject:
-        """What the results depend on; operators: the text of each, empty for a module. Layers can
-        be added later."""
+    def settings(self, operators: Mapping[str, str], engines: Sequence[str]) -> JsonObject:
+        """What the results depend on; operators: the text of each, empty for a module; engines:
+        those that are measured. Layers can be added later."""
         return {
             "model": self.model,
             "model_options": dict(self.model_options),
             "size": self.size,
             "operators": dict(operators),
             "sizes": dict(self.sizes),
-            "engines": list(self.engines),
+            "engines": list(engines),
             "trials": self.trials,
             "batch": self.batch,
             "threads": self.threads,
@@ -113,7 +113,7 @@ def bench_layers(
     subjects = _subjects(given, template)
     texts = {name: "" if each is None else each.operator.text for name, each in subjects.items()}
     machine = described_machine(given.threads)
-    found = results.opened(path, given.settings(texts), str(machine["device"]))
+    found = results.opened(path, given.settings(texts, chosen), str(machine["device"]))
     waiting = [
         label
         for label in kinds
