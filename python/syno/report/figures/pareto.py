@@ -96,15 +96,16 @@ def _study(axes: Axes, report: Report) -> list[Row]:
     axes.set_title(f"measured: {style.words(report.title)}", fontsize=9)
     axes.legend(frameon=False, fontsize=7)
     rows: list[Row] = []
-    for point in (base, *shown):
-        own = isinstance(point, Candidate)
+    points: list[Candidate | Baseline] = [base, *shown]
+    for point in points:
+        name = point.short if isinstance(point, Candidate) else style.ORIGINAL
         rows.append(
             {
                 "source": f"measured: study of {report.title}",
                 "comparable": "yes",
                 "platform": report.engine,
                 "model": report.title,
-                "operator": point.short if own else style.ORIGINAL,
+                "operator": name,
                 "objective": report.objective.name,
                 "value": report.quality(point),
                 "milliseconds": point.latency_ms,
@@ -133,14 +134,14 @@ def _published_panel(axes: Axes, platform: published.Platform) -> None:
         )
         axes.plot(
             [each.milliseconds[column] for each in found],
-            [each.imagenet for each in found],
+            [each.imagenet or 0.0 for each in found],
             "o-",
             color=color,
             ms=3.5,
             lw=1.1,
             label=style.words(original.model),
         )
-        axes.plot(original.milliseconds[column], original.imagenet, "D", color=color, ms=6)
+        axes.plot(original.milliseconds[column], original.imagenet or 0.0, "D", color=color, ms=6)
     times = [
         each.milliseconds[column]
         for each in (*published.networks(), *published.operators())
