@@ -52,5 +52,5 @@ def save_figure(figure: Figure, path: Path, dpi: int = 150) -> None:
         except ValueError as error:
             raise UserError(
                 f"cannot write the plot to {path}: {error}\n"
-                "  what to do: name a file with --picture that ends in .png, .pdf or .svg"
+                "  what to do: name another file with --picture, which ends in .png, .pdf or .svg"
             ) from error

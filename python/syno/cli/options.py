@@ -165,7 +165,8 @@ def _type(each: Option) -> click.ParamType[object]:
         return cast(click.ParamType[object], number)
     if each.kind == "Path":
         folder = each.metavar == "DIRECTORY"
-        path = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
+        either = each.metavar == "FILE_OR_DIRECTORY"
+        path = click.Path(path_type=Path, file_okay=either or not folder, dir_okay=either or folder)
         return cast(click.ParamType[object], path)
     return _TYPES.get(each.kind, click.STRING)
 

@@ -78,7 +78,7 @@ class Comparison:
 def compare_engines(
     networks: Mapping[str, nn.Module],
     example: torch.Tensor,
-    names: Sequence[str] = engines.DEFAULT,
+    names: Sequence[str | Engine] = engines.DEFAULT,
     *,
     threads: int = 1,
     rounds: int = 30,
@@ -93,7 +93,7 @@ def compare_engines(
     Args:
         networks: networks by name; the first one is the original, with which others are compared.
         example: the input of all networks, with the batch as first dimension.
-        names: names of engines; `eager` is always measured.
+        names: names of engines, or engines; `eager` is always measured.
         threads: number of threads.
         rounds: number of measurements of each pair, at least 2.
         progress: called with (completed steps, all steps, description).
@@ -107,7 +107,10 @@ def compare_engines(
         raise UserError("there is no network to measure\n  expected: at least one network")
     if rounds < 2:
         raise UserError(f"'rounds' is too small\n  expected: at least 2      got: {rounds}")
-    chosen = [engines.get(name) for name in dict.fromkeys(("eager", *names))]
+    chosen = [
+        engines.get(each) if isinstance(each, str) else each
+        for each in dict.fromkeys(("eager", *names))
+    ]
     total = len(networks) * len(chosen) + 1
     calls: dict[tuple[str, Engine], Callable[[], torch.Tensor]] = {}
     errors: dict[tuple[str, Engine], float] = {}

@@ -29,6 +29,11 @@ _FLOOR = 1e-4
 
 def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     """Write the rate by number of primitives to `path` (PNG)."""
+    save_figure(canonical_rate_figure(result), path, _DPI)
+
+
+def canonical_rate_figure(result: CanonicalRate) -> Figure:
+    """Draw the rate by number of primitives."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -72,11 +77,16 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     axes.set_ylabel("fraction that the rules keep")
     _finish(axes)
     figure.suptitle("Canonical fraction of complete graphs sampled without rules", fontsize=11)
-    save_figure(figure, path, _DPI)
+    return figure
 
 
 def save_ablation(result: Ablation, path: Path) -> None:
     """Write what trials find under each guide to `path` (PNG)."""
+    save_figure(ablation_figure(result), path, _DPI)
+
+
+def ablation_figure(result: Ablation) -> Figure:
+    """Draw what trials find under each guide."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -89,7 +99,7 @@ def save_ablation(result: Ablation, path: Path) -> None:
         _bars(axes, result, value)
         axes.set_title(heading, fontsize=10)
     figure.suptitle("Random trials with and without a distance", fontsize=11)
-    save_figure(figure, path, _DPI)
+    return figure
 
 
 def _met(guided: Guided) -> float:
@@ -141,6 +151,11 @@ def _threshold(values: list[float]) -> float:
 
 def save_projection(found: Comparison, path: Path) -> None:
     """Write the training losses against steps and against time to `path` (PNG)."""
+    save_figure(projection_figure(found), path, _DPI)
+
+
+def projection_figure(found: Comparison) -> Figure:
+    """Draw the training losses against steps and against time."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -165,7 +180,7 @@ def save_projection(found: Comparison, path: Path) -> None:
         "squares: final validation loss",
         fontsize=11,
     )
-    save_figure(figure, path, _DPI)
+    return figure
 
 
 def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:

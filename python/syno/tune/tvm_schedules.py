@@ -26,6 +26,8 @@ from syno.study.evaluate import processes
 
 Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"
+# The file in the folder of a layer with what TVM prints.
+_MESSAGES = "messages.txt"
 # With fewer trials there is nothing that an evolution, or a model of the time, could learn from.
 _LEAST_EVOLVED = 32
 # A schedule is given up after so long; a process of TVM takes half a minute to begin on a busy
@@ -61,10 +63,15 @@ class CompiledFunction:
     def prepared(
         self, x: Array, weights: Sequence[Array], shape: Sequence[int]
     ) -> Callable[[], object]:
-        """A call on these arrays."""
+        """A call on these arrays, which returns TVM's tensor y; the next call overwrites it."""
         given = [self._tensor(array) for array in (x, *weights)]
         y = self._tensor(np.zeros(tuple(shape), np.float32))
-        return lambda: self._function(*given, y)
+
+        def call() -> object:
+            self._function(*given, y)
+            return y
+
+        return call
 
 
 def missing() -> str | None:
@@ -104,13 +111,17 @@ def compile_tuned(
     """
     asked = {"source": source, "folder": str(folder), "trials": trials, "threads": threads}
     folder.mkdir(parents=True, exist_ok=True)
-    with subprocess.Popen(
-        helper_process.command("syno.tune.tvm_schedules"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=helper_process.environment(),
-    ) as process:
+    with (
+        open(folder / _MESSAGES, "a", encoding="utf-8") as messages,
+        subprocess.Popen(
+            helper_process.command("syno.tune.tvm_schedules"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            env=helper_process.environment(),
+        ) as process,
+    ):
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({**asked, "target": target, "parent": os.getpid()}))
         process.stdin.close()
@@ -119,7 +130,7 @@ def compile_tuned(
     if process.returncode != 0:
         raise UserError(
             f"the search of MetaSchedule ended with exit code {process.returncode}\n"
-            f"  what to do: {folder / 'logs'} says what was tried"
+            f"  what to do: {folder / _MESSAGES} says why, and {folder / 'logs'} what was tried"
         )
     progress("compiling the best schedule")
     tvm, meta_schedule = imported(), importlib.import_module(_TUNER)

@@ -6,31 +6,20 @@ has finished by then stays.
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
 
 import torch
 
 from syno._util.errors import UserError
-from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
-from syno.codegen.native import no_compiler
-from syno.codegen.native.compiler import find_compiler
-from syno.store.environment import capture_environment
 from syno.study.evaluate import processes
+from syno.tune.machine import described_machine
 from syno.tune.results import DONE, FAILED, LayerRow, Results, TaskResult
 from syno.tune.tasks import Task
-
-_CLOCK = "cpu MHz"
-# Packages of back ends whose versions a result names.
-_PACKAGES = ("apache-tvm", "triton", "xgboost-cpu")
 
 
 def main() -> None:
@@ -57,7 +46,7 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     from syno.tune.subjects import subjects_of
 
     task = results.task
-    environment = _environment(task)
+    environment = described_machine(task.threads, task.device)
 
     def failed(reason: str) -> TaskResult:
         return TaskResult(task.key, task.as_json(), FAILED, reason, environment=environment)
@@ -92,29 +81,3 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     return TaskResult(
         task.key, task.as_json(), DONE, rows=tuple(rows), seconds=total, environment=environment
     )
-
-
-def _environment(task: Task) -> JsonObject:
-    """The device, its clock, threads and versions."""
-    found: JsonObject = asdict(capture_environment(threads=task.threads, rules=""))
-    found.pop("rules")
-    libraries = dict(found["libraries"])  # type: ignore[arg-type, call-overload]
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            libraries[name] = importlib.metadata.version(name)
-    found["libraries"] = libraries
-    if task.device == "cuda" and torch.cuda.is_available():
-        found["device"] = torch.cuda.get_device_name()
-    if no_compiler() is None:
-        found["compiler"] = find_compiler().version
-    found["clocks_mhz"] = _clocks()
-    return found
-
-
-def _clocks() -> list[float]:
-    """The clock of each core as the system states it now; empty where it does not."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    return [float(line.partition(":")[2]) for line in lines if line.startswith(_CLOCK)]
