@@ -213,7 +213,8 @@ def test_the_table_and_the_plot_show_every_pair(tmp_path: Path) -> None:
 def test_a_plot_that_cannot_be_written_is_the_users_mistake(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     found = compare_engines({"original": small()}, EXAMPLE, [], rounds=2)
-    with pytest.raises(UserError, match=r"cannot write the plot to .*(.|\n)*what to do: name anoth"):
+    refused = r"cannot write the plot to .*(.|\n)*what to do: name anoth"
+    with pytest.raises(UserError, match=refused):
         save_engines(found, tmp_path / name, {})
 
 

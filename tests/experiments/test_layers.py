@@ -161,11 +161,11 @@ class Tuned:
 def test_tvm_gets_the_weights_of_the_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, object]] = []
 
-    def tuned(source: str, folder: Path, **given: object) -> Tuned:
+    def compile_tuned(source: str, folder: Path, **given: object) -> Tuned:
         asked.append(given)
         return Tuned()
 
-    monkeypatch.setattr("syno.tune.tvm_schedules.tuned", tuned)
+    monkeypatch.setattr("syno.tune.tvm_schedules.compile_tuned", compile_tuned)
     layer = nn.Conv2d(8, 8, 3, padding=1, bias=False).eval()
     example = torch.randn(1, 8, 8, 8)
     run = TvmLayer(tmp_path, 7, lambda _: None).prepare(layer, example, 1)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.assembly import assembled
-from syno.adaptation.pipeline.fine_tuning import tuned
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS
 from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.source import Source

@@ -15,6 +15,7 @@ from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Compari
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from syno.experiments.agreement import Agreement
     from syno.experiments.ranking import Table

@@ -12,7 +12,6 @@ from torch import nn
 
 from syno._util.options import grouped
 from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.fine_tuning import fine_tuned
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.progress import Observer

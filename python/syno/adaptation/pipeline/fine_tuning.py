@@ -25,7 +25,7 @@ _IN_FILES = str.maketrans({"/": "-", " ": "-", ",": ""})
 
 
 @dataclass(frozen=True)
-class Tuned:
+class FineTuned:
     """A fine-tuned network: the objective on the validation split, and the time it took."""
 
     value: float
@@ -33,7 +33,7 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class Tuner:
+class FineTuner:
     """Trains networks with distillation from the original one.
 
     seed: of the batches; further ones follow it. note: is told why operators are not compiled.
@@ -63,7 +63,7 @@ class Tuner:
         seed: int,
         checkpoint: Path | None = None,
         progress: Callable[[float], None] = silent,
-    ) -> Tuned:
+    ) -> FineTuned:
         """Train a network in place.
 
         Args:
@@ -103,7 +103,7 @@ class Tuner:
         is_accuracy = self.subject.objective.field == "accuracy"
         value = outcome.accuracy if is_accuracy else outcome.loss
         assert value is not None
-        return Tuned(value, outcome.seconds)
+        return FineTuned(value, outcome.seconds)
 
     def network(
         self,
@@ -127,7 +127,7 @@ class Tuner:
         Returns:
             Its results without MACs and parameters, and the network of the first seed.
         """
-        results: list[Tuned] = []
+        results: list[FineTuned] = []
         first: nn.Module | None = None
         fitted = self._file(name, "fitted")
         for seed in range(self.seed, self.seed + self.options.seeds):
@@ -135,7 +135,7 @@ class Tuner:
             found = self.journal.get("tuned", key)
             is_needed = first is None
             if found is not None and (not is_needed or (file is not None and file.is_file())):
-                results.append(Tuned(**found))
+                results.append(FineTuned(**found))
                 if is_needed and file is not None:
                     first = _restored(structure(), file)
                 continue

@@ -14,7 +14,7 @@ from torch import nn
 
 from syno._util import numbers
 from syno.adaptation.pipeline.budget import Budget
-from syno.adaptation.pipeline.tuning import Tuner
+from syno.adaptation.pipeline.fine_tuning import FineTuner
 from syno.train import Fidelity, train
 from syno.train.stoppers import State, Stop
 
@@ -55,7 +55,7 @@ class Lengths:
     grows: whether networks are trained longer than usual if there is time.
     """
 
-    def __init__(self, tuner: Tuner, budget: Budget, *, grows: bool) -> None:
+    def __init__(self, tuner: FineTuner, budget: Budget, *, grows: bool) -> None:
         self._tuner, self._journal = tuner, tuner.journal
         self._budget, self._grows = budget, grows
 
@@ -148,7 +148,7 @@ class _Enough:
         return None
 
 
-def _pace(tuner: Tuner, net: nn.Module) -> Pace:
+def _pace(tuner: FineTuner, net: nn.Module) -> Pace:
     subject, enough = tuner.subject, _Enough()
     began = time.perf_counter()
     with tuner.kernels(net):

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from syno.adaptation.pipeline.budget import Budget
+from syno.adaptation.pipeline.fine_tuning import FineTuner
 from syno.adaptation.pipeline.journal import Journal, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import Clock
@@ -24,7 +25,6 @@ from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
 from syno.adaptation.pipeline.selection import Selector, Totals
 from syno.adaptation.pipeline.source import Source
 from syno.adaptation.pipeline.subject import Subject
-from syno.adaptation.pipeline.tuning import Tuner
 from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions, TimingOptions, TrainOptions
@@ -70,7 +70,7 @@ class Run:
         self.subject, self.source, self.options = subject, source, options
         self.journal, self.budget, self._store = journal, budget, store
         self.seed, self.progress = seed, progress
-        self.tuner = Tuner(subject, options, journal, seed, self.note)
+        self.tuner = FineTuner(subject, options, journal, seed, self.note)
         self.recorded = Recorder(
             subject.copy,
             lambda: subject.inputs(options.fit_images),

@@ -52,7 +52,7 @@ class TvmLayer:
         operator, binding = layer.computation.operator, dict(layer.computation.binding)
         if operator.batch is not None:
             binding[operator.batch] = example.shape[0]
-        tuned = tvm_schedules.tuned(
+        compiled = tvm_schedules.compile_tuned(
             emitters.get(_TVM).source(emitters.Case(operator, binding)),
             self._folder / layer.computation.key,
             trials=self._trials,
@@ -60,7 +60,7 @@ class TvmLayer:
             target=None,
             progress=self._progress,
         )
-        call = tuned.prepared(
+        call = compiled.prepared(
             example.numpy(),
             [weight.contiguous().numpy() for weight in layer.weights],
             operator.shapes(binding).output,

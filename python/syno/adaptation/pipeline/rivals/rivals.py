@@ -13,7 +13,6 @@ from torch import nn
 
 from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.fine_tuning import fine_tuned
 from syno.adaptation.pipeline.goals import LATENCY, Goal
 from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
