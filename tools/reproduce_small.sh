@@ -58,14 +58,14 @@ select_operators() {
 
 if [ "$SCALE" = tiny ]; then
   DATA=digits TRAIN=(--images 300 --epochs 2 --resolution 8) EVALUATIONS=3 SELECTED=1 SEEDS=1
-  STEPS=20 SAMPLES=200 TRIALS=500 ROUNDS=20 SCHEDULES=2
+  WORDS=(--steps 4 --context 16 --batch 2 --rounds 2) SAMPLES=200 TRIALS=500 ROUNDS=20 SCHEDULES=2
   NETWORK=(--model resnet-small --size 32 --operators none,operator-1 --binding g=8,s=2)
   LAYERS=(--model resnet-small --size 32 --layers 64x8 --binding g=8,s=2
     --operators operator-1,nas-pte-1 --engines eager,syno-cpp)
 else
   DATA=digits TRAIN=(--fidelity digits) EVALUATIONS=12 SELECTED=2 SEEDS=2
   if has_data cifar10; then DATA=cifar10 TRAIN=(--fidelity tiny); fi
-  STEPS=150 SAMPLES=6452 TRIALS=50000 ROUNDS=30 SCHEDULES=16
+  WORDS=(--steps 150) SAMPLES=6452 TRIALS=50000 ROUNDS=30 SCHEDULES=16
   NETWORK=(--model resnet18 --operators none,operator-1,operator-2)
   LAYERS=(--model resnet34 --layers 64x56,128x28,256x14,512x7)
 fi
@@ -82,7 +82,7 @@ step "reevaluation" case-study.json syno train "$OUT/selected" operator-1 stacke
   --quantize --binding g=8,s=2 --data "$DATA" "${TRAIN[@]}" --seeds "$SEEDS" --store "$STORE" \
   --name reevaluation --checkpoints "$OUT/checkpoints" --threads "$THREADS" --json
 step "language model" projection-summary.json syno experiment projection --data "$TEXT" \
-  --steps "$STEPS" --seeds 1 --threads "$THREADS" --out "$OUT/projection.json" --json
+  "${WORDS[@]}" --seeds 1 --threads "$THREADS" --out "$OUT/projection.json" --json
 # Performance tuning, of one layer, and of whole networks and layers in several engines.
 step "tuning" tuned.json syno tune operator-1 --layer 64x56 --back-ends eager,inductor,cpp \
   --trials "$SCHEDULES" --rounds "$ROUNDS" --threads "$THREADS" --out "$OUT/tuned" --json
