@@ -131,8 +131,9 @@ def _template(
         return with_slots(net, example), example
     options = {k: v for k, v in settings.model_options.items() if k != "weights"}
     assert settings.model is not None
-    sizes = {"classes": shape["classes"], "channels": inside[0], "size": inside[1]}
-    if tokens is not None:
+    if tokens is None:
+        sizes = {"classes": shape["classes"], "channels": inside[0], "size": inside[1]}
+    else:
         sizes = {"vocabulary": tokens, "context": inside[0]}
     built = models.build(settings.model, **{**sizes, **options})  # type: ignore[arg-type]  # numbers
     return models.slots(built, example=example), example
