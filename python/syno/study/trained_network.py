@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,6 @@ def _template(
     """Return the network with its slots, and an input of it."""
     import torch
 
-    from syno.network import models
     from syno.study.evaluate.network import with_slots
 
     settings = settings_of(results.study, list(results.events))
@@ -129,10 +129,29 @@ def _template(
         )
     if net is not None:
         return with_slots(net, example), example
-    options = {k: v for k, v in settings.model_options.items() if k != "weights"}
     assert settings.model is not None
-    sizes = {"classes": shape["classes"], "channels": inside[0], "size": inside[1]}
-    if tokens is not None:
-        sizes = {"vocabulary": tokens, "context": inside[0]}
-    built = models.build(settings.model, **{**sizes, **options})  # type: ignore[arg-type]  # numbers
-    return models.slots(built, example=example), example
+    return model_of_shape(settings.model, settings.model_options, shape, example), example
+
+
+def model_of_shape(
+    name: str, options: Mapping[str, int | str], shape: NetworkShape, example: torch.Tensor
+) -> nn.Module:
+    """Return a model of the catalogue with its slots, with any weights.
+
+    Args:
+        name: the name of the model.
+        options: its options. Initial weights are left out.
+        shape: as it was trained.
+        example: an input of it.
+    """
+    from syno.network import models
+
+    sizes: dict[str, int | str | None]
+    if shape["vocabulary"] is None:
+        channels, size = shape["input_shape"][:2]
+        sizes = {"classes": shape["classes"], "channels": channels, "size": size}
+    else:
+        sizes = {"vocabulary": shape["vocabulary"], "context": shape["input_shape"][0]}
+    sizes |= {option: value for option, value in options.items() if option != "weights"}
+    built = models.build(name, **sizes)  # type: ignore[arg-type]  # `weights` is a path
+    return models.slots(built, example=example)
