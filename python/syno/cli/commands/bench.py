@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     "bench",
     "bench_adaptation",
     "bench_kernels",
+    "bench_latency",
     "bench_network",
     "bench_search",
     "bench_slots",
