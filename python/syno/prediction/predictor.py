@@ -116,6 +116,8 @@ class LatencyPredictor:
                 raise UserError(f"a latency must be positive, got {sample.seconds!r} seconds")
             if not sample.kernels:
                 raise UserError("a sample of a latency has no kernels")
+            for kernel in sample.kernels:
+                checks.whole("the count of a kernel", kernel.count, 1)
         subjects = [self._subject(s.kernels, s.device, s.network) for s in found]
         seconds = [sample.seconds for sample in found]
         families = [sample.family for sample in found]
@@ -197,7 +199,7 @@ class LatencyPredictor:
                 "kernels": [
                     [places[k.operator.text], dict(k.binding), k.count] for k in sample.kernels
                 ],
-                "seconds": float(f"{sample.seconds:.6g}"),
+                "seconds": sample.seconds,
                 "device": devices.index(sample.device),
                 "network": sample.network,
                 "family": sample.family,
@@ -275,7 +277,7 @@ def _sample(
 ) -> LatencySample:
     kernels, seconds = row["kernels"], row["seconds"]
     places = [row["device"], *([k[0] for k in kernels] if isinstance(kernels, list) else [None])]
-    if not all(isinstance(place, int) and place >= 0 for place in places):
+    if not all(checks.is_whole(place, 0) for place in places):
         raise ValueError("a number of an operator or a device")
     assert isinstance(kernels, list) and isinstance(row["device"], int)
     if not isinstance(seconds, (int, float)):
