@@ -107,8 +107,8 @@ class TimingOptions(Options):
         latency: the engine that runs the networks whose latency is measured, the original network
             included: `compiled` (`syno.compile`), `eager` PyTorch, or `inductor` (`torch.compile`
             with constant weights); or `predicted`: no latency is measured, and the search uses
-            predictions (docs/prediction.md). Default: `compiled` if there is a C++ compiler and the networks
-            are trained on a CPU, otherwise `eager`.
+            predictions (docs/prediction.md). Default: `compiled` if there is a C++ compiler and the
+            networks are trained on a CPU, otherwise `eager`.
         predictor: a file of `LatencyPredictor.save`, for `latency="predicted"`. Default: a
             predictor of this machine, which learns from the store alone.
     """

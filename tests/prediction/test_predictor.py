@@ -107,10 +107,8 @@ def test_it_knows_what_it_does_not_know(samples, predictor):
     known = predictor.predict(large.operator, large.binding)
     assert unknown.deviation > 4 * known.deviation
     assert unknown.low <= unknown.seconds <= unknown.high
-    inside = [
-        each.low <= s.seconds <= each.high
-        for s, each in zip(samples, predictor.predict_many([s.kernels for s in samples]), strict=True)
-    ]
+    found = predictor.predict_many([s.kernels for s in samples])
+    inside = [p.low <= s.seconds <= p.high for s, p in zip(samples, found, strict=True)]
     assert np.mean(inside) > 0.8
 
 
@@ -180,8 +178,8 @@ def test_a_damaged_document_is_refused(samples, change, message):
 @pytest.mark.parametrize(
     "change",
     [
-        {"device": 7}, {"device": -1}, {"device": True}, {"kernels": []}, {"kernels": [[-1, {}, 1]]},
-        {"kernels": [[0, {"H": "x"}, 1]]}, {"kernels": "none"}, {"seconds": -1.0},
+        {"device": 7}, {"device": -1}, {"device": True}, {"kernels": []}, {"kernels": "none"},
+        {"kernels": [[-1, {}, 1]]}, {"kernels": [[0, {"H": "x"}, 1]]}, {"seconds": -1.0},
         {"seconds": "1"}, {"kernels": [[0, {}, 1]]}, {"kernels": [[0, {"N": 1}, 0]]},
     ],
 )  # fmt: skip

@@ -298,11 +298,13 @@ def _read(path: Path, file: IO[bytes]) -> KernelRows | None:
     try:
         rows = tuple(_row(line) for line in lines[1:] if "started" not in line)
         device = Device.from_json(head["device"])
-        names = ("operators", "layers", "seed", "kernels")
-        counts = [checks.whole(f"'{name}'", head[name], 0) for name in names]
+        counts = {
+            name: checks.whole(f"'{name}'", head[name], 0)
+            for name in ("operators", "layers", "seed", "kernels")
+        }
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"'{path}' is damaged: {error}") from None
-    return KernelRows(device, *counts, rows)
+    return KernelRows(device, rows=rows, **counts)
 
 
 def _row(line: Mapping[str, object]) -> KernelRow:

@@ -71,5 +71,5 @@ class Device:
         rates = [found.roofline.flops, *(level.bytes_per_s for level in levels)]
         whole = [found.lanes, found.threads, *(level.bytes for level in levels)]
         if not levels or not all(0 < rate < float("inf") for rate in (*rates, *whole)):
-            raise UserError("the description of a device is damaged: a rate or size is not positive")
+            raise UserError("a device is damaged: its rates and sizes are positive numbers")
         return found

@@ -159,9 +159,7 @@ class LatencyModel:
         found.append(np.array([float(bool(subject.network)) for subject in subjects]))
         return np.stack(found, axis=1)
 
-    def _calibrate(
-        self, features: Array, left: Array, families: Sequence[str], seed: int
-    ) -> None:
+    def _calibrate(self, features: Array, left: Array, families: Sequence[str], seed: int) -> None:
         """Scale deviations by the errors of families that the model was fitted without."""
         errors, deviations = [], []
         for fold in folds(families, seed):

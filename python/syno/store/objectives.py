@@ -113,7 +113,8 @@ class Objectives:
 
     def is_predicted(self, result: Result) -> bool:
         """Whether a target or a constraint compares a result by a predicted latency."""
-        measures = {each.measure for each in (*self.targets, *self.constraints)}
+        measures = {target.measure for target in self.targets}
+        measures |= {constraint.measure for constraint in self.constraints}
         return any(
             getattr(result, name, None) is None and field in _predicted(result)
             for name, field in PREDICTABLE.items()

@@ -42,9 +42,9 @@ from syno.study.evaluate.engines import COMPILED, EAGER
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
+from syno.study.evaluate.parts import measurement_result, noise, verification_result
 from syno.study.evaluate.predicted import NetworkLatency
 from syno.study.evaluate.quantization import Quantization
-from syno.study.evaluate.parts import measurement_result, noise, verification_result
 from syno.study.evaluate.run_key import RunKey
 from syno.study.evaluate.weights import file_name, write_weights
 from syno.train import (
@@ -242,10 +242,11 @@ class NetworkEvaluator:
             return self._rejected(operator, leak, began)
 
         checks = self._verify(operator, net)
+        verified = verification_result(checks)
         failed = next((check for check in checks if not check.passed), None)
         if failed is not None:
             reason = f"the generated code is wrong: {failed.failure}"
-            return self._rejected(operator, reason, began, verification=verification_result(checks))
+            return self._rejected(operator, reason, began, verification=verified)
 
         try:
             with self._kernels(net) as not_compiled:
@@ -254,14 +255,14 @@ class NetworkEvaluator:
                     with self._compiling(net):
                         training = self._train(net, operator, state)
         except WrongKernelError as error:
-            return self._rejected(operator, str(error), began, verification=verification_result(checks))
+            return self._rejected(operator, str(error), began, verification=verified)
         if slowdown > self.max_slowdown:
             reason = (
                 f"a training step takes {slowdown:.1f} times as long as that of the original "
                 "network, more than "
                 f"{self.max_slowdown:g}"
             )
-            return self._rejected(operator, reason, began, verification=verification_result(checks))
+            return self._rejected(operator, reason, began, verification=verified)
 
         timed = None
         if training.ok:
@@ -272,7 +273,7 @@ class NetworkEvaluator:
             macs=macs,
             params=params,
             primitives=operator.primitives(),
-            verification=verification_result(checks),
+            verification=verified,
             measurement=measurement_result(timed.measurement) if timed else None,
             details=self._details(training, timed, net) | Details(kept=kept),
         )
@@ -503,9 +504,7 @@ class NetworkEvaluator:
             seconds=time.perf_counter() - began,
         )
 
-    def _details(
-        self, training: TrainingOutcome, timed: _Timed | None, net: nn.Module
-    ) -> Details:
+    def _details(self, training: TrainingOutcome, timed: _Timed | None, net: nn.Module) -> Details:
         details: Details = {
             "losses": [point.loss for point in training.curve],
             "loss_sum": training.loss_sum,

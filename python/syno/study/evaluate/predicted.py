@@ -30,7 +30,7 @@ class NetworkLatency:
 
     Args:
         network: the network.
-        predictor: predicts kernels; what it knows of the network itself comes from `stored_samples`.
+        predictor: predicts kernels, and the rest of a network that was among its samples.
     """
 
     def __init__(self, network: Network, predictor: LatencyPredictor) -> None:

@@ -149,12 +149,9 @@ class Describer {
     const Access& access = rows.nest.operands[o];
     if (rows.lane < 0 || !cpp::depends_on(access, rows.lane)) return "none";
     switch (cpp::lanes_of(program_, rows.nest, rows.lane, o)) {
-      case cpp::Lanes::kPlain:
-        return "plain";
-      case cpp::Lanes::kPartial:
-        return "partial";
-      case cpp::Lanes::kScattered:
-        break;
+      case cpp::Lanes::kPlain: return "plain";
+      case cpp::Lanes::kPartial: return "partial";
+      case cpp::Lanes::kScattered: break;
     }
     return cpp::is_strided(address, access, rows.lane) ? "strided" : "scattered";
   }
