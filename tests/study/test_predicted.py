@@ -214,4 +214,4 @@ def test_a_worker_without_the_device_predicts(searched, tmp_path):
 
 def test_given_operators_are_measured():
     with pytest.raises(UserError, match="measured, and not predicted"):
-        syno.train_operators(["conv2d"], timing=TimingOptions(latency="predicted"))
+        syno.train_operators(["conv2d"], "digits", timing=TimingOptions(latency="predicted"))

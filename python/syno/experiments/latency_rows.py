@@ -22,6 +22,7 @@ import torch
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
+from syno.codegen.native import find_compiler
 from syno.experiments.kernels import zoo_operators
 from syno.measure.kernels import bindings_of, compiled_candidate, control_candidate
 from syno.measure.timing import NOISE, WARM_UP, Timing, interleaved
@@ -185,6 +186,7 @@ def measure_rows(
             device = known.device
             _check_same(path, known, operators, layers, threads, seed)
         started, done = _progress(path)
+        find_compiler().precompile()
         with torch_threads(threads), torch.inference_mode():
             for row in wanted:
                 if row.name in done:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.measure.roofline import Level, Roofline, measure_roofline
 from syno.measure.tuning_choices import Machine
 from syno.store.environment import capture_environment
+
+_WHOLE = ("lanes", "threads")
+# FLOP or bytes a second.
+_LEAST_RATE, _MOST_RATE = 1e3, 1e21
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,22 @@ class Device:
         try:
             if not isinstance(content, Mapping):
                 raise TypeError("it is no object")
-            levels = tuple(Level(int(size), float(rate)) for size, rate in content["levels"])
-            roofline = Roofline(int(content["threads"]), float(content["flops"]), levels)
-            found = cls(str(content["name"]), int(content["lanes"]), roofline)
+            whole = {name: checks.whole(f"'{name}'", content[name], 1) for name in _WHOLE}
+            levels = tuple(
+                Level(checks.whole("the size of a level", size, 1), _rate(rate))
+                for size, rate in content["levels"]
+            )
+            roofline = Roofline(whole["threads"], _rate(content["flops"]), levels)
+            found = cls(str(content["name"]), whole["lanes"], roofline)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise UserError(f"the description of a device is damaged: {error}") from None
-        rates = [found.roofline.flops, *(level.bytes_per_s for level in levels)]
-        whole = [found.lanes, found.threads, *(level.bytes for level in levels)]
-        if not levels or not all(0 < rate < float("inf") for rate in (*rates, *whole)):
-            raise UserError("a device is damaged: its rates and sizes are positive numbers")
+        if not levels:
+            raise UserError("the description of a device is damaged: it has no bandwidths")
         return found
+
+
+def _rate(value: object) -> float:
+    rate = checks.number("a rate", value)
+    if not _LEAST_RATE < rate < _MOST_RATE:
+        raise ValueError(f"the rate {rate:g} is none of a processor")
+    return rate

@@ -239,7 +239,7 @@ class LatencyPredictor:
             operators = [Operator.from_text(text) for text in content["operators"]]
             samples = [_sample(row, operators, devices) for row in content["samples"]]
             found = cls(devices[0], seed=int(content["seed"]))
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise UserError(
                 f"the latency predictor is damaged: {type(error).__name__}: {error}"
             ) from None
