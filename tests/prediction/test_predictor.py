@@ -68,7 +68,7 @@ def test_work_counts_what_the_plan_counts():
     found = kernel("conv2d", 64, 56)
     work = kernel_work(found.operator, found.binding, device())
     assert work["macs"] == work["product_macs"] == 9 * 64 * 64 * 56 * 56
-    assert work["product"] > 0 and work["gather"] == 0
+    assert work["product"] > 0 and work["scattered"] == 0
     # The roofline of the MACs is below what vectors take.
     assert work.floor <= sum(RATES[name] * work[name] for name in RESOURCES)
     rotated = kernel("window-by-rotation", 64, 56)

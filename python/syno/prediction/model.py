@@ -27,25 +27,28 @@ Array = NDArray[np.float64]
 
 # Times the seconds at the peak rate: where a fit starts, and stays for what it saw nothing of.
 _START: Mapping[str, float] = {
-    "product": 1.0,
+    "product": 0.95,
     "product_loads": 0.2,
-    "product_tiles": 2.0,
-    "multiply": 1.0,
+    "product_tiles": 4.0,
+    "multiply": 0.4,
     "plain": 1.5,
-    "splat": 0.7,
-    "partial": 4.0,
-    "gather": 2.5,
-    "rows": 5.0,
-    "tests": 2.0,
-    "memory": 1.0,
-    "weights": 1.0,
-    "phases": 0.5,
-    "calls": 1.0,
+    "splat": 0.4,
+    "partial": 2.0,
+    "strided": 0.15,
+    "scattered": 1.7,
+    "rows": 2.5,
+    "tests": 0.4,
+    "memory": 0.7,
+    "weights": 0.6,
+    "phases": 0.2,
+    "calls": 0.5,
 }
 # How far logarithms of factors move away from that: a deviation, against errors of _NOISE.
 _PRIOR, _NOISE = 1.0, 0.2
 # The deviation of a logarithm before anything is measured.
 _UNKNOWN = 0.7
+# Medians of the error beyond which a sample is an outlier.
+_OUTLIER = 6.0
 # Fewer samples say nothing about features.
 _LEAST = 20
 # More make a Gaussian process slow.
@@ -113,6 +116,9 @@ class LatencyModel:
         self._noise = float(np.sqrt((left**2).sum() + 4 * _UNKNOWN**2) / math.sqrt(len(left) + 4))
         if len(left) < _LEAST:
             return
+        # An outlier, which the machine was busy for, does not move its neighbours.
+        most = _OUTLIER * float(np.median(np.abs(left)))
+        left = np.clip(left, -most, most)
         features = self._features(subjects)
         self._model = _fitted(features, left, seed)
         self._calibrate(features, left, families, seed)

@@ -29,7 +29,8 @@ RESOURCES: Mapping[str, str] = {
     "plain": "loads of neighbouring elements",
     "splat": "loads of one element for all lanes",
     "partial": "loads of neighbouring elements that are masked or rotated",
-    "gather": "loads of lanes a stride or any other distance apart, one by one",
+    "strided": "loads of lanes a stride apart, one by one",
+    "scattered": "loads of lanes that are anywhere, one by one",
     "rows": "starts of rows and stores of their results",
     "tests": "tests and index arithmetic with quotients",
     "memory": "bytes that phases read and write, at the bandwidth of their working set",
@@ -235,10 +236,8 @@ class _Sum:
             count = inner if operand["in_inner"] else outer
             count *= tile if operand["in_tile"] else 1
             total += count
-            kind = {"none": "splat", "strided": "gather", "scattered": "gather"}.get(
-                operand["lanes"], operand["lanes"]
-            )
-            lanes = min(lane, self._lanes) if kind == "gather" else 1
+            kind = "splat" if operand["lanes"] == "none" else operand["lanes"]
+            lanes = min(lane, self._lanes) if kind in ("strided", "scattered") else 1
             self.add(kind, count * lanes * self._step)
             tests = operand["conditions"] + operand["divisions"]
             self.add("tests", (count if operand["in_inner"] else outer) * tests * self._step)
