@@ -17,7 +17,7 @@ from syno._util.errors import UserError
 from syno._util.tables import Table
 from syno.experiments.latency_rows import KernelRows
 from syno.prediction import Device, LatencyPredictor, LatencySample
-from syno.prediction.model import folds
+from syno.prediction.model import NINETY, folds
 from syno.surrogate.models import rank_correlation
 
 # Fewer kernels cannot be divided.
@@ -144,6 +144,6 @@ def _accuracy(
         logs.append(log)
         deviations.append(deviation)
     a, b, deviation = (np.concatenate(each) for each in (true, logs, deviations))
-    within = None if np.isnan(deviation).any() else float((abs(a - b) < 1.645 * deviation).mean())
+    within = None if np.isnan(deviation).any() else float((abs(a - b) < NINETY * deviation).mean())
     error = float(np.exp(np.abs(a - b).mean()))
     return Accuracy(left_out, model, len(a), operators, rank_correlation(a, b), error, within)

@@ -54,6 +54,8 @@ _LEAST = 20
 # More make a Gaussian process slow.
 _MOST_GAUSSIAN = 600
 _FOLDS = 5
+# Of the normal distribution: 90 % lie within so many deviations.
+NINETY = 1.645
 _PLACES = {name: place for place, name in enumerate(AMOUNTS)}
 _OF_PRODUCTS = (
     "log_rows", "log_columns", "log_terms", "log_taps", "log_slices", "log_panel", "in_place",
@@ -109,19 +111,16 @@ class LatencyModel:
     ) -> None:
         self._base = _Base(subjects, np.log(np.asarray(seconds, dtype=float)))
         self._model: SurrogateModel | None = None
-        self._scale, self._noise = 1.0, _UNKNOWN
+        self._scale, self._share, self._noise = 1.0, 1.0, _UNKNOWN
         if not subjects:
             return
-        left = np.log(np.asarray(seconds, dtype=float)) - self._base.logarithms(subjects)
+        targets = np.log(np.asarray(seconds, dtype=float))
+        left = targets - self._base.logarithms(subjects)
         self._noise = float(np.sqrt((left**2).sum() + 4 * _UNKNOWN**2) / math.sqrt(len(left) + 4))
         if len(left) < _LEAST:
             return
-        # An outlier, which the machine was busy for, does not move its neighbours.
-        most = _OUTLIER * float(np.median(np.abs(left)))
-        left = np.clip(left, -most, most)
-        features = self._features(subjects)
-        self._model = _fitted(features, left, seed)
-        self._calibrate(features, left, families, seed)
+        self._model = _fitted(_features(subjects, self._base), left, seed)
+        self._calibrate(subjects, targets, families, seed)
 
     @property
     def factors(self) -> dict[str, float]:
@@ -139,49 +138,39 @@ class LatencyModel:
         logarithm = self._base.logarithms(subjects)
         deviation = np.full(len(logarithm), self._noise)
         if self._model is not None:
-            found = self._model.predict(self._features(subjects))
-            logarithm = logarithm + found.mean
+            found = self._model.predict(_features(subjects, self._base))
+            logarithm = logarithm + self._share * found.mean
             deviation = self._scale * np.sqrt(found.deviation**2 + self._noise**2)
         floors = np.log([max(subject.work.floor, 1e-12) for subject in subjects])
         return Predicted(np.maximum(logarithm, floors), deviation)
 
-    def _features(self, subjects: Sequence[Subject]) -> Array:
-        """Return features that hardly depend on the size, [subjects, features]."""
-        amounts = np.array([subject.work.amounts for subject in subjects])
-        column = {name: amounts[:, place] for name, place in _PLACES.items()}
-        base = self._base.logarithms(subjects)
-        tiny = 1e-12
-        found = [base, np.log(column["floor"] + tiny) - base]
-        parts = amounts[:, : len(RESOURCES)] * np.exp(self._base.factors)
-        found += list((parts / np.exp(base)[:, None]).T)
-        found.append(column["product_macs"] / (column["macs"] + tiny))
-        found += [column[name] / (column["product_macs"] + tiny) for name in _OF_PRODUCTS]
-        found += [column[name] / (column["loop_steps"] + tiny) for name in _OF_LOOPS]
-        found += [column[name] / (column["kernels"] + tiny) for name in ("set", "batch")]
-        found.append(column["phases"] / (column["calls"] + tiny))
-        devices = [subject.device for subject in subjects]
-        found.append(np.log([device.roofline.flops for device in devices]))
-        found.append(np.log([float(device.threads) for device in devices]))
-        found.append(np.array([float(bool(subject.network)) for subject in subjects]))
-        return np.stack(found, axis=1)
-
-    def _calibrate(self, features: Array, left: Array, families: Sequence[str], seed: int) -> None:
-        """Scale deviations by the errors of families that the model was fitted without."""
-        errors, deviations = [], []
+    def _calibrate(
+        self, subjects: Sequence[Subject], targets: Array, families: Sequence[str], seed: int
+    ) -> None:
+        """Take as much of `g`, and such deviations, as families say that it was fitted without."""
+        true, means, deviations = [], [], []
         for fold in folds(families, seed):
-            rest = np.setdiff1d(np.arange(len(left)), fold)
-            if len(rest) < _LEAST or not len(fold):
+            rest = np.setdiff1d(np.arange(len(subjects)), fold)
+            if len(rest) < _LEAST:
                 continue
-            found = _fitted(features[rest], left[rest], seed).predict(features[fold])
-            errors.append(left[fold] - found.mean)
+            known, others = [subjects[n] for n in rest], [subjects[n] for n in fold]
+            base = _Base(known, targets[rest])
+            left = targets[rest] - base.logarithms(known)
+            found = _fitted(_features(known, base), left, seed).predict(_features(others, base))
+            true.append(targets[fold] - base.logarithms(others))
+            means.append(found.mean)
             deviations.append(found.deviation)
-        if not errors:  # one family
+        if not true:  # one family
             return
-        error, deviation = np.concatenate(errors), np.concatenate(deviations)
+        target, mean, deviation = (np.concatenate(each) for each in (true, means, deviations))
+        inside = np.abs(target) <= _OUTLIER * np.median(np.abs(target))
+        share = float(target[inside] @ mean[inside]) / max(float(mean @ mean), 1e-12)
+        self._share = min(max(share, 0.0), 1.0)
+        error = np.abs(target - self._share * mean)
         # A part that all have, and the model's own for what is far from its samples.
-        self._noise = float(np.sqrt(np.median(error**2)))
-        known = np.sqrt(deviation**2 + self._noise**2)
-        self._scale = float(np.clip(np.sqrt(np.mean((error / known) ** 2)), 0.5, 3.0))
+        self._noise = max(float(np.median(error)), 1e-3)
+        known_by = np.sqrt(deviation**2 + self._noise**2)
+        self._scale = float(np.quantile(error / known_by, 0.9)) / NINETY
 
 
 class _Base:
@@ -240,12 +229,36 @@ class _Base:
         return resources, np.array(which, dtype=np.int64)
 
 
+def _features(subjects: Sequence[Subject], base: _Base) -> Array:
+    """Return features that hardly depend on the size, [subjects, features]."""
+    amounts = np.array([subject.work.amounts for subject in subjects])
+    column = {name: amounts[:, place] for name, place in _PLACES.items()}
+    whole = base.logarithms(subjects)
+    tiny = 1e-12
+    found = [whole, np.log(column["floor"] + tiny) - whole]
+    parts = amounts[:, : len(RESOURCES)] * np.exp(base.factors)
+    found += list((parts / np.exp(whole)[:, None]).T)
+    found.append(column["product_macs"] / (column["macs"] + tiny))
+    found += [column[name] / (column["product_macs"] + tiny) for name in _OF_PRODUCTS]
+    found += [column[name] / (column["loop_steps"] + tiny) for name in _OF_LOOPS]
+    found += [column[name] / (column["kernels"] + tiny) for name in ("set", "batch")]
+    found.append(column["phases"] / (column["calls"] + tiny))
+    devices = [subject.device for subject in subjects]
+    found.append(np.log([device.roofline.flops for device in devices]))
+    found.append(np.log([float(device.threads) for device in devices]))
+    found.append(np.array([float(bool(subject.network)) for subject in subjects]))
+    return np.stack(found, axis=1)
+
+
 def _picked(rests: Array, which: NDArray[np.int64]) -> Array:
     """Return the rest of each subject, 0 without one."""
     return np.append(rests, 0.0)[which]
 
 
-def _fitted(features: Array, targets: Array, seed: int) -> SurrogateModel:
+def _fitted(features: Array, left: Array, seed: int) -> SurrogateModel:
+    # An outlier, which the machine was busy for, does not move its neighbours.
+    most = _OUTLIER * float(np.median(np.abs(left)))
+    targets = np.clip(left, -most, most)
     name = "gaussian" if len(targets) <= _MOST_GAUSSIAN else "forest"
     return fit_model(name, features, targets, seed=seed)
 

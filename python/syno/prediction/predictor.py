@@ -18,14 +18,12 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json, JsonObject
 from syno.operators.operator import Operator
 from syno.prediction.device import Device
-from syno.prediction.model import LatencyModel, Subject
+from syno.prediction.model import NINETY, LatencyModel, Subject
 from syno.prediction.work import Work, kernel_work, no_work
 
 FORMAT = "syno latency predictor"
 VERSION = 1
 _MOST_BYTES = 1 << 28
-# Of the normal distribution: 90 % lie within so many deviations.
-_NINETY = 1.645
 
 
 @dataclass(frozen=True)
@@ -162,8 +160,8 @@ class LatencyPredictor:
         return [
             LatencyPrediction(
                 seconds=math.exp(log),
-                low=max(math.exp(log - _NINETY * deviation), subject.work.floor),
-                high=math.exp(log + _NINETY * deviation),
+                low=max(math.exp(log - NINETY * deviation), subject.work.floor),
+                high=math.exp(log + NINETY * deviation),
                 deviation=deviation,
                 whole=bool(network) and self._model.knows(subject),
             )
