@@ -1018,6 +1018,9 @@ def cpp_choices(plan: Plan) -> str:
     The nests of a plan in emitted C++, and what a tuning may choose of them, as JSON.
     """
 
+def cpp_phases(plan: Plan, cache_floats: int = 65536) -> str:
+    """What the kernel that emit_cpp emits does, phase by phase, as JSON."""
+
 def cpp_header(name: str = 'syno_operator', epilogue: str = '', precision: str = 'float32', input_format: str = 'float32', output_format: str = 'float32') -> str:
     """The C header for the source that emit_cpp returns."""
 

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/emit/cpp/cpp.h"
+#include "syno/emit/cpp/phases.h"
 #include "syno/emit/cpp/tuning.h"
 #include "syno/emit/pytorch/pytorch.h"
 #include "syno/emit/training/training.h"
@@ -94,6 +95,15 @@ void bind_emit(nb::module_& m) {
       "tuning: choices instead of those of the rules, such as '0: over=rows width=8'.");
   m.def("cpp_choices", &cpp_choices, "plan"_a, nb::call_guard<LongCall>(),
         "The nests of a plan in emitted C++, and what a tuning may choose of them, as JSON.");
+  m.def(
+      "cpp_phases",
+      [](const Plan& plan, std::int64_t cache_floats) {
+        CppOptions options;
+        options.cache_floats = cache_floats;
+        return cpp_phases(plan, options);
+      },
+      "plan"_a, "cache_floats"_a = CppOptions{}.cache_floats, nb::call_guard<LongCall>(),
+      "What the kernel that emit_cpp emits does, phase by phase, as JSON.");
   m.def(
       "cpp_header",
       [](std::string name, std::string epilogue, std::string precision, std::string input_format,

@@ -27,7 +27,12 @@ BASELINE = "baseline"
 TEST = "test"
 _A_TIME = "2026-01-31T10:00:00.000000Z"
 # What the option `latency` of a study names.
-ENGINES = {"compiled": "compiled by Syno", "eager": "eager PyTorch", "inductor": "TorchInductor"}
+ENGINES = {
+    "compiled": "compiled by Syno",
+    "eager": "eager PyTorch",
+    "inductor": "TorchInductor",
+    "predicted": "predicted, not measured",
+}
 STOP_TEXTS = {
     "evaluations": "all requested evaluations are completed",
     "seconds": "the time limit is reached",

@@ -27,6 +27,8 @@ COSTS: Mapping[str, str] = {
 }
 # Those that are known of an operator before it is trained.
 KNOWN = ("macs", "params")
+# Measures that a search takes from `PredictedLatency` where nothing was measured.
+PREDICTABLE: Mapping[str, str] = {"latency_ratio": "ratio", "latency_ms": "median_ms"}
 # More would make the exact hypervolume slow.
 MOST_TARGETS = 4
 # Progress is an increase of the hypervolume, or of the best value, by more than this share.
@@ -45,7 +47,7 @@ class Result(Protocol):
 
     @property
     def details(self) -> Mapping[str, object]:
-        """With the loss, and the peak memory as `peak_bytes`."""
+        """With the loss, the peak memory as `peak_bytes`, and a predicted latency."""
 
 
 R = TypeVar("R", bound=Result)
@@ -112,7 +114,19 @@ class Objectives:
             if measure == "memory"
             else getattr(result, measure, None)
         )
+        if found is None and measure in PREDICTABLE:
+            found = _predicted(result).get(PREDICTABLE[measure])
         return float(found) if isinstance(found, (int, float)) else None
+
+    def is_predicted(self, result: Result) -> bool:
+        """Whether a target or a constraint compares a result by a predicted latency."""
+        measures = {target.measure for target in self.targets}
+        measures |= {constraint.measure for constraint in self.constraints}
+        return any(
+            getattr(result, name, None) is None and field in _predicted(result)
+            for name, field in PREDICTABLE.items()
+            if name in measures
+        )
 
     def scores(self, result: Result) -> tuple[float, ...] | None:
         """Return the values of the targets, greater is better; None if one is missing."""
@@ -226,6 +240,12 @@ class Objectives:
         """Return one coordinate of `shares`."""
         start = 2.0 if target.measure == self.objective.name else 1.0
         return value / unit if target.maximize else start - value / unit
+
+
+def _predicted(result: Result) -> Mapping[str, object]:
+    """Return the predicted latency of a result; nothing if it has none."""
+    found = result.details.get("predicted_latency")
+    return found if isinstance(found, Mapping) else {}
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:

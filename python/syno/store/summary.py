@@ -79,8 +79,12 @@ class StudySummary:
 
     @property
     def archive(self) -> tuple[Evaluation, ...]:
-        """Those of `compared` that satisfy the constraints and that no other one beats."""
-        return tuple(self.objectives.archive(self.compared))
+        """Those of `compared` that satisfy the constraints and that no other one beats.
+
+        A result whose latency was predicted guides the search, but is not among them.
+        """
+        found = (e for e in self.compared if not self.objectives.is_predicted(e))
+        return tuple(self.objectives.archive(found))
 
     @property
     def hypervolume(self) -> float | None:
@@ -90,6 +94,9 @@ class StudySummary:
         """
         if len(self.objectives.targets) == 1:
             return None
+        if any(map(self.objectives.is_predicted, self.compared)):
+            found = self.archive
+            return self.objectives.volume(found, self.baseline) if found else None
         return next((value for value in reversed(self.progress) if value is not None), None)
 
     @cached_property

@@ -41,6 +41,7 @@ from syno.study.fidelity.ladder import Ladder
 from syno.study.loop import default_stopper, run
 from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
+from syno.study.predictions import predictor_document
 from syno.study.progress import Callback, Callbacks, Notes, SearchBar, is_shown
 from syno.study.results import StudyResults
 from syno.study.settings import (
@@ -256,6 +257,7 @@ def resume(
     patience: int | None = None,
     isolation: IsolationOptions | None = None,
     release: str | None = None,
+    predictor: str | None = None,
     observer: Observer | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> StudyResults:
@@ -270,6 +272,8 @@ def resume(
     isolation: options that are given (not None) count from now on.
     release: the start of an operator's key, `baseline`, or `all`: lets it out of quarantine, to be
         evaluated next.
+    predictor: a file of `LatencyPredictor.save`: this process predicts latencies with it, and
+        measures none.
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
@@ -328,7 +332,7 @@ def resume(
                 f"given up after {max_attempts} attempts that end the process; one that was given "
                 "up before is evaluated again when it is released (--release)"
             )
-        return _run(opened, continued, rungs, folder, observer, callbacks)
+        return _run(opened, continued, rungs, folder, observer, callbacks, predictor)
 
 
 @contextlib.contextmanager
@@ -460,8 +464,10 @@ def _run(
     data_dir: str | None,
     observer: Observer,
     callbacks: Sequence[Callback],
+    predictor: str | None = None,
 ) -> StudyResults:
     from syno.study.evaluate.evaluator import NetworkEvaluator
+    from syno.study.evaluate.predicted import PREDICTED
     from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
 
@@ -474,6 +480,14 @@ def _run(
         "max_slowdown": training.get("max_slowdown") or math.inf,
         "kernels": training.get("kernels", "eager"),
     }
+    if predictor is not None:
+        arguments["timing"] = dataclasses.replace(arguments["timing"], latency=PREDICTED)
+    if arguments["timing"].latency == PREDICTED:
+        path = predictor or settings.latency.get("predictor")
+        arguments["predictor"], note = predictor_document(
+            store, study.record, settings, rungs.network, path
+        )
+        observer.on_note(note)
     weights = Weights.of(store, study.record)
     arguments["weights"] = None if weights is None else weights.folder
     calls = Callbacks(store, callbacks)

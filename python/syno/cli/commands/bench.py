@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     "bench_adaptation",
     "bench_kernels",
     "bench_layers",
+    "bench_latency",
     "bench_network",
     "bench_search",
     "bench_slots",

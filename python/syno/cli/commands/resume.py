@@ -40,6 +40,13 @@ class _Arguments(Options):
         None,
         metavar="ID",
     )
+    predictor: str | None = option(
+        "Predict latencies in this process instead of measuring them, with a file of "
+        "`syno bench latency --predictor`.",
+        None,
+        metavar="FILE",
+        unset="as the search does",
+    )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     isolation: IsolationOptions = group(IsolationOptions)
@@ -68,6 +75,7 @@ def command(given: _Arguments) -> int:
             patience=given.patience,
             isolation=given.isolation,
             release=given.release,
+            predictor=given.predictor,
             observer=watch,
         )
     return finished(summary, given.store, as_json=given.as_json)
