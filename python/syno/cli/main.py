@@ -28,6 +28,8 @@ COMMANDS = {
     "models": "List networks, and show which of their layers are replaceable.",
     "verify": "Verify generated code against the reference interpreter.",
     "tune": "Tune operators for a device in several back ends.",
+    "measure": "Measure operators on this machine for the store of another one.",
+    "import": "Store the measurements of another machine.",
     "device": "Lend this machine as a device for tuning, and list devices.",
     "export": "Write an operator or a network as code that runs without Syno.",
     "export-network": "Write a trained network of a study as code that runs without Syno.",

@@ -25,7 +25,7 @@ class Device:
 
     key: by which it is asked for; address: of its server, as the tracker knows it; free: whether
     nobody uses it. name: of its processor; machine: its instruction set; cores; tvm, syno:
-    versions. What a server of TVM's own does not say is empty.
+    versions; target: of its processor, as TVM writes it. What a server of TVM's own does not say is empty.
     """
 
     key: str
@@ -36,6 +36,7 @@ class Device:
     cores: int = 0
     tvm: str = ""
     syno: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ def _device(info: JsonObject) -> Device:
         cores=_count(known.get("cores")),
         tvm=_text(known.get("tvm")),
         syno=_text(known.get("syno")),
+        target=_text(known.get("target")),
     )
 
 

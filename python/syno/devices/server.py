@@ -73,6 +73,7 @@ class DeviceServer:
         self._details = {**own_versions(), "cores": len(os.sched_getaffinity(0))}
         self._details["name"] = capture_environment(threads=1, rules="").device
         tvm_session.load()
+        self._details["target"] = tvm_session.own_target()
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._socket = socket.create_server((host, port), family=family)

@@ -142,19 +142,19 @@ class RemoteFunctions:
         return lambda: float(evaluate(*tensors).results[0])
 
 
-def upload(session: Any, executable: Any, folder: Path, compiler: str | None) -> RemoteFunctions:
+def upload(session: Any, executable: Any, path: Path, compiler: str | None) -> RemoteFunctions:
     """Send compiled functions to a device.
 
-    compiler: links them here for the device; None: the device links them.
+    path: of the library, without an ending; compiler: links them here for the device; None: the device links them.
     """
     if compiler is None:
         from tvm.support.tar import tar
 
-        path, make = folder / "lib.tar", tar
+        path, make = path.with_suffix(".tar"), tar
     else:
         from tvm.support import cc
 
-        path, make = folder / "lib.so", cc.cross_compiler(compiler)
+        path, make = path.with_suffix(".so"), cc.cross_compiler(compiler)
     executable.export_library(str(path), fcompile=make)
     session.upload(str(path), path.name)
     return RemoteFunctions(session, session.load_module(path.name))

@@ -20,6 +20,13 @@ def load() -> None:
         raise UserError("this package of TVM has no remote calls\n  what to do: use apache-tvm")
 
 
+def own_target() -> str:
+    """The processor of this machine as a target of TVM."""
+    tvm = imported()
+    triple = tvm.get_global_func("target.llvm_get_system_triple")()
+    return f"llvm -mtriple={triple} -mcpu={tvm.get_global_func('target.llvm_get_system_cpu')()}"
+
+
 class _Folder:
     """The files of a session, as TVM asks for them."""
 

@@ -103,12 +103,31 @@ def _environment(task: Task) -> JsonObject:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             libraries[name] = importlib.metadata.version(name)
     found["libraries"] = libraries
+    if task.tracker is not None:
+        found |= _of_device(task)
+        return found
     if task.device == "cuda" and torch.cuda.is_available():
         found["device"] = torch.cuda.get_device_name()
     if no_compiler() is None:
         found["compiler"] = find_compiler().version
     found["clocks_mhz"] = _clocks()
     return found
+
+
+def _of_device(task: Task) -> JsonObject:
+    """What the tracker says of the device of a task; its key where the tracker does not answer."""
+    from syno.tune import tvm_remote
+
+    try:
+        device, *others = tvm_remote.devices(task)
+    except UserError:
+        return {"device": task.rpc_key}
+    names = {each.name for each in (device, *others)}
+    return {
+        "device": f"{task.rpc_key}: {', '.join(sorted(names - {''})) or 'unknown'}",
+        "platform": device.machine,
+        "libraries": {"apache-tvm": device.tvm, "syno": device.syno},
+    }
 
 
 def _clocks() -> list[float]:

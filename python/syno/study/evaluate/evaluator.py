@@ -227,7 +227,7 @@ class NetworkEvaluator:
         failed = next((check for check in checks if not check.passed), None)
         if failed is not None:
             reason = f"the generated code is wrong: {failed.failure}"
-            return self._rejected(operator, reason, began, verification=_together(checks))
+            return self._rejected(operator, reason, began, verification=verified_together(checks))
 
         try:
             with self._kernels(net) as not_compiled:
@@ -236,14 +236,14 @@ class NetworkEvaluator:
                     with self._compiling(net):
                         training = self._train(net, operator, state)
         except WrongKernelError as error:
-            return self._rejected(operator, str(error), began, verification=_together(checks))
+            return self._rejected(operator, str(error), began, verification=verified_together(checks))
         if slowdown > self.max_slowdown:
             reason = (
                 f"a training step takes {slowdown:.1f} times as long as that of the original "
                 "network, more than "
                 f"{self.max_slowdown:g}"
             )
-            return self._rejected(operator, reason, began, verification=_together(checks))
+            return self._rejected(operator, reason, began, verification=verified_together(checks))
 
         timed = None
         if training.ok:
@@ -254,8 +254,8 @@ class NetworkEvaluator:
             macs=macs,
             params=params,
             primitives=operator.primitives(),
-            verification=_together(checks),
-            measurement=_measurement(timed.measurement) if timed else None,
+            verification=verified_together(checks),
+            measurement=measured_result(timed.measurement) if timed else None,
             details=self._details(training, timed) | Details(kept=kept),
         )
         if not_compiled is not None:
@@ -458,7 +458,7 @@ class NetworkEvaluator:
         if found.verification is None:  # the original network
             of_original = BaselineLatency(own.median_ms, own.spread_ms)
             return replace(found, latency=of_original, details=details)
-        return replace(found, measurement=_measurement(own), details=details)
+        return replace(found, measurement=measured_result(own), details=details)
 
     def run_key(self) -> RunKey:
         """The run key of the results: what they depend on beside operator, seed and machine."""
@@ -564,7 +564,7 @@ def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> N
     return NetworkEvaluator(network, dataset, **settings).prepared()
 
 
-def _together(checks: list[Verification]) -> VerificationResult:
+def verified_together(checks: list[Verification]) -> VerificationResult:
     """Merge the comparisons of one operator. The hash covers all sources."""
     sources = sorted({check.source_hash for check in checks})
     return VerificationResult(
@@ -577,7 +577,8 @@ def _together(checks: list[Verification]) -> VerificationResult:
     )
 
 
-def _measurement(timed: Measurement) -> MeasurementResult:
+def measured_result(timed: Measurement) -> MeasurementResult:
+    """A latency with that of the baseline, as it is stored."""
     assert timed.baseline is not None and timed.ratio is not None
     return MeasurementResult(
         median_ms=timed.median_ms,
