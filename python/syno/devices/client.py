@@ -25,7 +25,8 @@ class Device:
 
     key: by which it is asked for; address: of its server, as the tracker knows it; free: whether
     nobody uses it. name: of its processor; machine: its instruction set; cores; tvm, syno:
-    versions; target: of its processor, as TVM writes it. What a server of TVM's own does not say is empty.
+    versions; target: of its processor, as TVM writes it. What a server of TVM's own does not say is
+    empty.
     """
 
     key: str
@@ -135,13 +136,11 @@ def borrow(
                 "  what to do: `syno device list` shows who is there; start another "
                 "`syno device serve`, or wait"
             ) from error
-    try:
-        status, (host, port, match_key) = reply  # type: ignore[misc]
-        lent = Lent(Address(str(host), int(port)), str(match_key))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        status = wire.FAIL
-    if status != wire.SUCCESS:
-        raise UserError(f"the tracker at {tracker} lends no device: {reply}")
+    match reply:
+        case [wire.SUCCESS, [str(host), int(port), str(match_key)]]:
+            lent = Lent(Address(host, port), match_key)
+        case _:
+            raise UserError(f"the tracker at {tracker} lends no device: {reply}")
     try:
         # TVM connects without a limit of time: whether anything is there is seen first.
         socket.create_connection((lent.address.host, lent.address.port), timeout).close()

@@ -109,9 +109,7 @@ def _timed(place: Place, threads: int, given: Any) -> list[float]:
         device = session.device(str(given.device_type), 0)
         module = rpc_runner.default_upload_module(session, path, name)
         arrays = rpc_runner.default_alloc_argument(session, device, shapes, 1)
-        found = rpc_runner.default_run_evaluator(
-            session, module, device, EvaluatorConfig(), arrays
-        )
+        found = rpc_runner.default_run_evaluator(session, module, device, EvaluatorConfig(), arrays)
         return [float(each) for each in found]
 
 
@@ -145,7 +143,8 @@ class RemoteFunctions:
 def upload(session: Any, executable: Any, path: Path, compiler: str | None) -> RemoteFunctions:
     """Send compiled functions to a device.
 
-    path: of the library, without an ending; compiler: links them here for the device; None: the device links them.
+    path: of the library, without an ending; compiler: links them here for the device; None: the
+    device links them.
     """
     if compiler is None:
         from tvm.support.tar import tar

@@ -126,9 +126,7 @@ def device_measurements(connection: Connection, study: int) -> Sequence[DeviceMe
         .join(schema.evaluation, _evaluation.id == measured.evaluation_id)
         .join(schema.proposal, _proposal.id == _evaluation.proposal_id)
         .join(schema.operator, schema.operator.c.id == _proposal.operator_id)
-        .where(
-            _proposal.study_id == study, measured.environment_id != _evaluation.environment_id
-        )
+        .where(_proposal.study_id == study, measured.environment_id != _evaluation.environment_id)
         .order_by(_proposal.ask, measured.id)
     )
     return [DeviceMeasurement(**row._mapping) for row in connection.execute(query)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -21,7 +22,7 @@ from syno.operands.layers import fit_to_network, layer_specification
 from syno.operands.lookup import NamedOperator, named_operators
 from syno.store import Bundle, BundleRow, DeviceMeasurement, capture_environment
 from syno.store.records import canonical_json, utc_now
-from syno.study.evaluate.evaluator import measured_result, verified_together
+from syno.study.evaluate.stored_results import measured_result, verified_together
 
 EAGER = "eager"
 Progress = Callable[[int, int, str], None]
@@ -65,7 +66,8 @@ def measure_operators(
         raise UserError(f"the model '{model}' does not process images\n  expected: another model")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        original = models.build(model, size=size, **dict(options or {})).eval()
+        given: dict[str, Any] = dict(options or {})
+        original = models.build(model, size=size, **given).eval()
     template = models.slots(original)
     known = layer_specification(template, dict(binding or {}))
     named = named_operators(list(ops), store=store, study=study, layers=known)

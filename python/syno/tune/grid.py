@@ -34,9 +34,10 @@ class Target:
     """A device.
 
     name: in tables; device: "cpu" or "cuda"; threads: number of threads of CPU code; rpc_key: the
-    key at a tracker; tracker: its address, None for work on this machine;
-    secret: the file with its secret; target, target_host: as TVM writes them, None for this machine; prefix:
-    the folder of the results; baseline_dir: the folder of those of original layers below it.
+    key at a tracker; tracker: its address, None for work on this machine; secret: the file with
+    its secret; target, target_host: as TVM writes them, None for the processor of the device;
+    prefix: the folder of the results; baseline_dir: the folder of those of original layers below
+    it.
     """
 
     name: str

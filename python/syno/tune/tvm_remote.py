@@ -1,4 +1,4 @@
-"""Tasks of TVM on a device of a tracker: searched, compared with the interpreter and timed there."""
+"""Tasks of TVM on a device of a tracker: compared with the interpreter and timed there."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def measured(
     except Exception as error:  # of TVM, which raises whatever it likes
         raise UserError(
             f"the device '{task.rpc_key}' did not finish: {first_line(error)}\n"
-            "  what to do: `syno device list` shows whether it is there; --retry does the task again"
+            "  what to do: `syno device list` shows whether it is there; --retry tries again"
         ) from error
 
 
@@ -115,7 +115,9 @@ def _measured(
         threads=task.threads,
         target=target,
         progress=progress,
-        remote=tvm_schedules.Remote(task.tracker or "", task.rpc_key or "", task.secret, len(found)),
+        remote=tvm_schedules.Remote(
+            task.tracker or "", task.rpc_key or "", task.secret, len(found)
+        ),
     )
     shapes = operator.shapes(binding)
     random = np.random.default_rng(0)
@@ -125,7 +127,10 @@ def _measured(
     ]
     where = Place(where.tracker, where.key, where.secret, where.wait, _SECONDS)
     progress(f"timing on {task.rpc_key}")
-    with tempfile.TemporaryDirectory(prefix="syno-remote-") as files, where.session(task.threads) as s:
+    with (
+        tempfile.TemporaryDirectory(prefix="syno-remote-") as files,
+        where.session(task.threads) as s,
+    ):
         compiler = linker(_cross(target))
         main = upload(s, best.executable, Path(files) / "main", compiler)
         outputs = verified(
@@ -156,9 +161,7 @@ def _measured(
     )
 
 
-def _in_turns(
-    timers: dict[str, Callable[[], float]], rounds: int
-) -> dict[str, list[float]]:
+def _in_turns(timers: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
     """Seconds of each call in each round, as the device measures them."""
     found: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):

@@ -107,9 +107,7 @@ def tuned(
     progress: Callable[[str], None],
 ) -> Tuned:
     """Search the schedule of the code of an operator for this machine: see `best`."""
-    found = best(
-        source, folder, trials=trials, threads=threads, target=target, progress=progress
-    )
+    found = best(source, folder, trials=trials, threads=threads, target=target, progress=progress)
     imported().get_global_func("runtime.config_threadpool")(1, threads)
     return Tuned(found.executable["main"], found.trials)
 

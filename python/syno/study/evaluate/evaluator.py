@@ -30,9 +30,9 @@ from syno.operators.operator import Operator
 from syno.options import TimingOptions
 from syno.quantize import quantize
 from syno.quantize.fx_mode import fx_mode
-from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
+from syno.store import BaselineLatency, Outcome, VerificationResult
 from syno.store.documents import Details
-from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json, digest, plain
+from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json, plain
 from syno.study.evaluate import engines
 from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, evaluated
@@ -42,6 +42,7 @@ from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
+from syno.study.evaluate.stored_results import measured_result, verified_together
 from syno.study.evaluate.weights import file_name, write_weights
 from syno.train import (
     Fidelity,
@@ -236,7 +237,9 @@ class NetworkEvaluator:
                     with self._compiling(net):
                         training = self._train(net, operator, state)
         except WrongKernelError as error:
-            return self._rejected(operator, str(error), began, verification=verified_together(checks))
+            return self._rejected(
+                operator, str(error), began, verification=verified_together(checks)
+            )
         if slowdown > self.max_slowdown:
             reason = (
                 f"a training step takes {slowdown:.1f} times as long as that of the original "
@@ -562,33 +565,6 @@ def make_evaluator(
 def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> NetworkEvaluator:
     """Make an evaluator in another process for data that is sent to it: see `make_evaluator`."""
     return NetworkEvaluator(network, dataset, **settings).prepared()
-
-
-def verified_together(checks: list[Verification]) -> VerificationResult:
-    """Merge the comparisons of one operator. The hash covers all sources."""
-    sources = sorted({check.source_hash for check in checks})
-    return VerificationResult(
-        source_hash=sources[0] if len(sources) == 1 else digest(canonical_json(sources)),
-        bindings=[check.binding for check in checks],
-        emitter=checks[0].emitter,
-        seed=checks[0].seed,
-        passed=all(check.passed for check in checks),
-        max_error=max(check.max_error for check in checks),
-    )
-
-
-def measured_result(timed: Measurement) -> MeasurementResult:
-    """A latency with that of the baseline, as it is stored."""
-    assert timed.baseline is not None and timed.ratio is not None
-    return MeasurementResult(
-        median_ms=timed.median_ms,
-        spread_ms=timed.spread_ms,
-        ratio=timed.ratio,
-        baseline=BaselineLatency(timed.baseline.median_ms, timed.baseline.spread_ms),
-        threads=timed.threads,
-        repeats=timed.repeats,
-        batch=timed.batch,
-    )
 
 
 def _in_words(error: Exception) -> str:
