@@ -103,7 +103,7 @@ def test_a_device_that_cannot_be_reached_is_named() -> None:
         with socket.create_server(("127.0.0.1", 0)) as closed:
             port = closed.getsockname()[1]
         offer(connection, port, "box:1")
-        with pytest.raises(UserError, match="cannot be reached.*\n.*--host"):
+        with pytest.raises(UserError, match=r"cannot be reached.*\n.*--host"):
             borrow(address, "box", wait=5)
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_tracker_is_said_in_time() -> None:
 def test_a_device_with_another_version_of_tvm_is_refused() -> None:
     here = str(own_versions()["tvm"])
     with tracker() as address:
-        with pytest.raises(UserError, match="no device 'box'.*\n.*got: no device"):
+        with pytest.raises(UserError, match=r"no device 'box'.*\n.*got: no device"):
             check_device(address, "box")
         with device(address, "box", tvm="0.1.0"), device(address, "same", tvm=here):
             assert len(check_device(address, "same")) == 1

@@ -118,9 +118,7 @@ def test_what_the_study_does_not_have_is_left_out(store: Store) -> None:
         ),
     ],
 )
-def test_a_forged_row_stores_nothing(
-    store: Store, rows: tuple[BundleRow, ...], what: str
-) -> None:
+def test_a_forged_row_stores_nothing(store: Store, rows: tuple[BundleRow, ...], what: str) -> None:
     study = filled(store)
     events = store.events(study)
     with pytest.raises(UserError, match=what):
@@ -144,9 +142,7 @@ def test_a_bundle_that_was_changed_is_refused(path: Path) -> None:
     assert "not that of its content" in changed(
         path, lambda c: c["environment"].update(device="mine"), signed=False
     )
-    assert "signature is not an object" in changed(
-        path, lambda c: c.pop("signature"), signed=False
-    )
+    assert "signature is not an object" in changed(path, lambda c: c.pop("signature"), signed=False)
     assert "of another kind" in changed(
         path, lambda c: c["signature"].update(algorithm="none"), signed=False
     )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import platform
+import re
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +25,7 @@ from syno.devices.client import borrow
 Array = NDArray[np.number]
 # Seconds beyond those of a session in which its end is heard of.
 _GRACE_S = 30.0
+_MACHINE = re.compile(r"-mtriple=([^-\s]+)")
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,34 @@ def runner(place: Place, threads: int, sessions: int) -> Any:
     return Runner()
 
 
+def builder(compiler: str | None) -> Any:
+    """What compiles the trials of MetaSchedule for devices: this process.
+
+    MetaSchedule's own starts processes that import TVM anew, which takes longer than the trials,
+    and on a busy machine longer than its limit. compiler: as in `upload`.
+    """
+    imported()
+    from tvm.ir.utils import derived_object
+    from tvm.s_tir.meta_schedule import builder as builders
+
+    def built(given: Any) -> Any:
+        # MetaSchedule deletes the folder of each artifact.
+        folder = Path(tempfile.mkdtemp(prefix="syno-trial-"))
+        try:
+            module = builders.local_builder.default_build(given.mod, given.target, None)
+            return builders.BuilderResult(str(_exported(module, folder / "trial", compiler)), None)
+        except Exception as error:  # of TVM; a trial that cannot be built is one of many
+            shutil.rmtree(folder)
+            return builders.BuilderResult(None, str(error))
+
+    @derived_object
+    class Builder(builders.PyBuilder):  # type: ignore[misc]
+        def build(self, given: list[Any]) -> list[Any]:
+            return [built(each) for each in given]
+
+    return Builder()
+
+
 def _timed(place: Place, threads: int, given: Any) -> list[float]:
     from tvm.s_tir.meta_schedule.runner import rpc_runner
     from tvm.s_tir.meta_schedule.runner.config import EvaluatorConfig
@@ -146,6 +179,13 @@ def upload(session: Any, executable: Any, path: Path, compiler: str | None) -> R
     path: of the library, without an ending; compiler: links them here for the device; None: the
     device links them.
     """
+    path = _exported(executable, path, compiler)
+    session.upload(str(path), path.name)
+    return RemoteFunctions(session, session.load_module(path.name))
+
+
+def _exported(executable: Any, path: Path, compiler: str | None) -> Path:
+    """The file of compiled functions: a library, or what the device makes one of."""
     if compiler is None:
         from tvm.support.tar import tar
 
@@ -155,13 +195,14 @@ def upload(session: Any, executable: Any, path: Path, compiler: str | None) -> R
 
         path, make = path.with_suffix(".so"), cc.cross_compiler(compiler)
     executable.export_library(str(path), fcompile=make)
-    session.upload(str(path), path.name)
-    return RemoteFunctions(session, session.load_module(path.name))
+    return path
 
 
-def linker(triple: str | None) -> str | None:
-    """The compiler here that links for a target's triple; None where there is none."""
-    return find_program("g++" if triple is None else f"{triple}-g++")
+def linker(target: str) -> str | None:
+    """The compiler here that links for a target of TVM; None where there is none."""
+    found = _MACHINE.search(target)
+    same = found is None or found[1] == platform.machine()
+    return find_program("g++" if same or found is None else f"{found[1]}-linux-gnu-g++")
 
 
 def _rpc() -> Any:

@@ -65,7 +65,9 @@ class _Node(nn.Module):
         return found
 
 
-def relax_network(net: nn.Module, example: torch.Tensor, *, any_batch: bool = False) -> RelaxNetwork:
+def relax_network(
+    net: nn.Module, example: torch.Tensor, *, any_batch: bool = False
+) -> RelaxNetwork:
     """Translate a network in evaluation mode.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -131,7 +130,7 @@ def _measured(
         tempfile.TemporaryDirectory(prefix="syno-remote-") as files,
         where.session(task.threads) as s,
     ):
-        compiler = linker(_cross(target))
+        compiler = linker(target)
         main = upload(s, best.executable, Path(files) / "main", compiler)
         outputs = verified(
             TVM, case, lambda x, weights: main.call("main", [x, *weights], shapes.output)
@@ -222,11 +221,3 @@ def _compiled(function: Any, target: str, threads: int) -> Any:
     tvm = imported()
     module = tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
     return tvm.compile(module, target=tvm_schedules.device_target(target, threads))
-
-
-def _cross(target: str) -> str | None:
-    """The triple of Debian's cross compiler for a target; None for this machine's own compiler."""
-    found = _MACHINE.search(target)
-    if found is None or found[1] == platform.machine():
-        return None
-    return f"{found[1]}-linux-gnu"

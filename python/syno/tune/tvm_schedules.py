@@ -190,6 +190,7 @@ def main() -> None:
     told(done)
     if done >= trials:
         return
+    builder, runner = _measuring(asked["remote"], asked["target"], threads, meta_schedule)
     meta_schedule.tir_integration.tune_tir(
         mod=_module(asked["source"], tvm),
         target=device_target(asked["target"], threads),
@@ -197,8 +198,8 @@ def main() -> None:
         max_trials_global=trials - done,
         num_trials_per_iter=min(_BATCH, trials - done),
         num_tuning_cores=threads,
-        builder=meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS),
-        runner=_runner(asked["remote"], threads, meta_schedule),
+        builder=builder,
+        runner=runner,
         cost_model=_cost_model(),
         strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
         measure_callbacks=[
@@ -209,17 +210,21 @@ def main() -> None:
     )
 
 
-def _runner(remote: Mapping[str, Any] | None, threads: int, meta_schedule: Any) -> Any:
-    """What measures trials: this machine, or devices."""
+def _measuring(
+    remote: Mapping[str, Any] | None, target: str | None, threads: int, meta_schedule: Any
+) -> tuple[Any, Any]:
+    """What builds trials, and what measures them: on this machine, or on devices."""
     if remote is None:
-        return meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS)
+        own = meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS)
+        return own, meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS)
     from syno.devices import parse_address, read_secret
-    from syno.devices.tvm_remote import Place, runner
+    from syno.devices import tvm_remote as devices
 
     given = Remote(**remote)
     secret = None if given.secret is None else read_secret(Path(given.secret))
-    place = Place(parse_address(given.tracker), given.key, secret, seconds=_SECONDS)
-    return runner(place, threads, given.count)
+    place = devices.Place(parse_address(given.tracker), given.key, secret, seconds=_SECONDS)
+    compiler = devices.linker(target or "")
+    return devices.builder(compiler), devices.runner(place, threads, given.count)
 
 
 def _timed(database: Any) -> int:

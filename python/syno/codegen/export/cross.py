@@ -37,7 +37,8 @@ static std::string content(const char* path) {
   FILE* file = std::fopen(path, "rb");
   if (!file) std::exit(3);
   char part[4096];
-  for (size_t count; (count = std::fread(part, 1, sizeof part, file)) > 0;) found.append(part, count);
+  for (size_t count; (count = std::fread(part, 1, sizeof part, file)) > 0;)
+    found.append(part, count);
   std::fclose(file);
   return found;
 }
@@ -90,9 +91,7 @@ def cross_compiler(target: str) -> str:
         UserError: the target is no triple, or its compiler is not installed.
     """
     if _TRIPLE.fullmatch(target) is None:
-        raise UserError(
-            f"'{target}' is no target\n  expected: a triple, such as aarch64-linux-gnu"
-        )
+        raise UserError(f"'{target}' is no target\n  expected: a triple, such as aarch64-linux-gnu")
     found = find_program(f"{target}-g++")
     if found is None:
         raise UserError(
