@@ -121,7 +121,7 @@ def _row(
         prepare=prepare,
     )
     together = verified_together(checks)
-    return BundleRow(named.operator.text, named.operator.key, together, measured_result(timed))
+    return BundleRow(operator.text, operator.key, together, measured_result(timed))
 
 
 def rows_table(bundle: Bundle) -> Table:
