@@ -3,6 +3,7 @@
 Only this folder uses SQLAlchemy.
 """
 
+from syno.store.bundles import Bundle, BundleRow, read_bundle, write_bundle
 from syno.store.environment import capture_environment
 from syno.store.errors import (
     AlreadyCompletedError,
@@ -13,6 +14,7 @@ from syno.store.errors import (
 )
 from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
+from syno.store.measurements import DeviceMeasurement, Imported
 from syno.store.names import automatic_name
 from syno.store.records import (
     BaselineLatency,
@@ -36,10 +38,14 @@ __all__ = [
     "AlreadyCompletedError",
     "AskTakenError",
     "BaselineLatency",
+    "Bundle",
+    "BundleRow",
     "DamagedError",
+    "DeviceMeasurement",
     "Environment",
     "Evaluation",
     "EventRecord",
+    "Imported",
     "LeaseLostError",
     "LimitReachedError",
     "MeasurementResult",
@@ -58,5 +64,7 @@ __all__ = [
     "capture_environment",
     "check_search",
     "current_settings",
+    "read_bundle",
     "recover",
+    "write_bundle",
 ]

@@ -201,7 +201,7 @@ class EventData(TypedDict, total=False):
 
     proposal, ask: of `asked`, `leased`, `dropped`, `promoted` (with `rung`), `told` and `evaluated`
         (with `status`).
-    operators, keys, digest, rules, rejections: of `space`.
+    operators, keys, digest, rules, rejections: of `space`; operators and digest of `imported`.
     reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
     key: of `released`, and with the text of the operator of `enqueued`.
     evaluations, seconds, training: of `resumed`.

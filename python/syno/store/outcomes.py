@@ -127,7 +127,7 @@ def _add_result(
     rows: Rows,
 ) -> None:
     """Store an evaluation with its verification and measurement; where: proposal and rung."""
-    found = _environment_id(connection, environment, rows)
+    found = environment_id(connection, environment, rows)
     evaluation = _add_evaluation(connection, where, outcome, found, rows)
     verification = None
     if outcome.verification is not None and operator is not None:
@@ -150,7 +150,23 @@ def _add_result(
         )
 
 
-def _environment_id(connection: Connection, environment: Environment, rows: Rows) -> int:
+def add_measured(
+    connection: Connection,
+    evaluation: int,
+    operator: int,
+    result: tuple[VerificationResult, MeasurementResult],
+    environment: tuple[int, Environment],
+    rows: Rows,
+) -> None:
+    """Store a measurement with its verification and its baseline, of one environment."""
+    verified, measured = result
+    source = (_add_verification(connection, operator, verified, environment[0], rows), verified)
+    baseline = _add_baseline(connection, evaluation, measured.baseline, environment[0], rows)
+    _add_measurement(connection, evaluation, source, measured, baseline, environment, rows)
+
+
+def environment_id(connection: Connection, environment: Environment, rows: Rows) -> int:
+    """The id of an environment, which is stored if it is new."""
     return find_or_add(
         connection,
         schema.environment,

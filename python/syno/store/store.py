@@ -21,12 +21,14 @@ from sqlalchemy import Connection, Engine, Select, false, select, update
 from syno._util.command_line import command_line
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.store import log, outcomes, quarantine, schema
+from syno.store import log, measurements, outcomes, quarantine, schema
+from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, parse_address
 from syno.store.errors import DamagedError, damaged, not_a_store, translated
 from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
+from syno.store.measurements import DeviceMeasurement, Imported
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
 from syno.store.raw import NamedRow
@@ -336,6 +338,16 @@ class Store:
         """Stores a further evaluation of an answered proposal: see `outcomes.add_evaluation`."""
         with self._writing() as connection:
             outcomes.add_evaluation(connection, study.id, ask, outcome, environment)
+
+    def import_bundle(self, study: StudyRecord, bundle: Bundle) -> Imported:
+        """Stores the measurements of another machine: see `measurements.import_rows`."""
+        with self._writing() as connection:
+            return measurements.import_rows(connection, study.id, bundle)
+
+    def device_measurements(self, study: StudyRecord) -> list[DeviceMeasurement]:
+        """The measurements of other machines, in the order of asking."""
+        with self._reading() as connection:
+            return list(measurements.device_measurements(connection, study.id))
 
     def summary(self, study: StudyRecord | str | int | None = None) -> StudySummary:
         """The whole study as one value, for reports and export."""

@@ -238,8 +238,16 @@ def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
         .join(schema.evaluation, evaluation.proposal_id == proposal.id)
         .join(schema.environment, environment.id == evaluation.environment_id)
         .outerjoin(schema.operator, schema.operator.c.id == proposal.operator_id)
-        .outerjoin(schema.measurement, measurement.evaluation_id == evaluation.id)
-        .outerjoin(schema.baseline, baseline.evaluation_id == evaluation.id)
+        .outerjoin(
+            schema.measurement,
+            (measurement.evaluation_id == evaluation.id)
+            & (measurement.environment_id == evaluation.environment_id),
+        )
+        .outerjoin(
+            schema.baseline,
+            (baseline.evaluation_id == evaluation.id)
+            & (baseline.environment_id == evaluation.environment_id),
+        )
         .where(proposal.study_id == study)
         .order_by(proposal.ask, evaluation.id)
     )

@@ -151,7 +151,7 @@ class Triton:
             given = [torch.from_numpy(array.copy()).to(task.device) for array in (x, *weights)]
             return function(*given).cpu().numpy()
 
-        outputs = _verified(TRITON, case, on_arrays)
+        outputs = verified(TRITON, case, on_arrays)
         shapes = operator.shapes(binding)
         tensors = [torch.randn(s).to(task.device) for s in (shapes.input, *shapes.weights)]
         call = synchronized(lambda: function(*tensors), task.device)
@@ -187,7 +187,7 @@ class Tvm:
             progress=progress,
         )
         shapes = operator.shapes(binding)
-        outputs = _verified(TVM, case, lambda x, weights: function.run(x, weights, shapes.output))
+        outputs = verified(TVM, case, lambda x, weights: function.run(x, weights, shapes.output))
         random = np.random.default_rng(0)
         x, *weights = (
             random.standard_normal(shape, np.float32) for shape in (shapes.input, *shapes.weights)
@@ -209,6 +209,10 @@ _BACK_ENDS: dict[str, BackEnd] = {
 
 def problem(task: Task) -> str:
     """Why a task cannot be done on this machine; empty where it can."""
+    if task.tracker is not None:
+        from syno.tune import tvm_remote
+
+        return tvm_remote.problem(task)
     back_end = _BACK_ENDS[task.back_end]
     if task.device not in back_end.devices:
         return f"{task.back_end} does not run on the device '{task.device}'"
@@ -229,6 +233,10 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
     Raises:
         UserError: the layer has no form in the back end, or its code is wrong.
     """
+    if task.tracker is not None:
+        from syno.tune import tvm_remote
+
+        return tvm_remote.measured(task, subject, folder, progress)
     candidates = _BACK_ENDS[task.back_end].candidates(task, subject, folder, progress)
     timed = list(candidates)
     if subject.moves is not None:
@@ -269,7 +277,7 @@ def _named(name: str, candidate: Candidate) -> Candidate:
     return dataclasses.replace(candidate, kernel=name, plan=1, tuning="")
 
 
-def _verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:
+def verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:
     """Compares code with the interpreter; how many outputs. UserError if it is wrong."""
     comparison = Comparison(emitters.get(name), case, 0)
     try:

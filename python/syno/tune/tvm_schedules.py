@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,6 +37,25 @@ _SECONDS = 180.0
 _FAILED_SECONDS = 1e9
 # So many trials are built and measured together. A search that is killed loses at most these.
 _BATCH = 16
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Devices on which trials run: the address of their tracker, their key, the file of its secret,
+    and how many there are."""
+
+    tracker: str
+    key: str
+    secret: str | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Best:
+    """The compiled function `main` with the best schedule, of so many that were measured."""
+
+    executable: Any
+    trials: int
 
 
 class _Call(Protocol):
@@ -93,6 +113,22 @@ def compile_tuned(
     target: str | None,
     progress: Callable[[str], None],
 ) -> CompiledFunction:
+    """Search the schedule of the code of an operator for this machine: see `best`."""
+    found = best(source, folder, trials=trials, threads=threads, target=target, progress=progress)
+    imported().get_global_func("runtime.config_threadpool")(1, threads)
+    return CompiledFunction(found.executable["main"], found.trials)
+
+
+def best(
+    source: str,
+    folder: Path,
+    *,
+    trials: int,
+    threads: int,
+    target: str | None,
+    progress: Callable[[str], None],
+    remote: Remote | None = None,
+) -> Best:
     """Search the schedule of the code of an operator, as the emitter `tvm` writes it.
 
     The search runs in a process of its own without torch: TVM inspects the stack while it loads,
@@ -105,6 +141,7 @@ def compile_tuned(
         threads: number of threads of the code.
         target: as TVM's command lines write it; None for this machine.
         progress: called with what is done.
+        remote: devices on which the trials run; None for this machine.
 
     Raises:
         UserError: MetaSchedule fails, or finds no schedule that runs.
@@ -123,7 +160,8 @@ def compile_tuned(
         ) as process,
     ):
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps({**asked, "target": target, "parent": os.getpid()}))
+        more = {"target": target, "remote": remote and asdict(remote), "parent": os.getpid()}
+        process.stdin.write(json.dumps(asked | more))
         process.stdin.close()
         for line in process.stdout:
             progress(line.strip())
@@ -134,8 +172,7 @@ def compile_tuned(
         )
     progress("compiling the best schedule")
     tvm, meta_schedule = imported(), importlib.import_module(_TUNER)
-    tvm.get_global_func("runtime.config_threadpool")(1, threads)
-    device = tvm.target.Target(_target(target, threads, tvm))
+    device = device_target(target, threads)
     database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
     schedule = meta_schedule.tir_integration.compile_tir(database, _module(source, tvm), device)
     if schedule is None:
@@ -143,8 +180,7 @@ def compile_tuned(
             f"MetaSchedule found no schedule that runs in {trials} trials\n"
             f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
         )
-    main = tvm.compile(schedule.mod, target=device)["main"]
-    return CompiledFunction(main, _timed(database))
+    return Best(tvm.compile(schedule.mod, target=device), _timed(database))
 
 
 def main() -> None:
@@ -165,15 +201,16 @@ def main() -> None:
     told(done)
     if done >= trials:
         return
+    builder, runner = _measuring(asked["remote"], asked["target"], threads, meta_schedule)
     meta_schedule.tir_integration.tune_tir(
         mod=_module(asked["source"], tvm),
-        target=tvm.target.Target(_target(asked["target"], threads, tvm)),
+        target=device_target(asked["target"], threads),
         work_dir=folder,
         max_trials_global=trials - done,
         num_trials_per_iter=min(_BATCH, trials - done),
         num_tuning_cores=threads,
-        builder=meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS),
-        runner=meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS),
+        builder=builder,
+        runner=runner,
         cost_model=_cost_model(),
         strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
         measure_callbacks=[
@@ -182,6 +219,23 @@ def main() -> None:
         ],
         seed=done + 1,
     )
+
+
+def _measuring(
+    remote: Mapping[str, Any] | None, target: str | None, threads: int, meta_schedule: Any
+) -> tuple[Any, Any]:
+    """What builds trials, and what measures them: on this machine, or on devices."""
+    if remote is None:
+        own = meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS)
+        return own, meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS)
+    from syno.devices import parse_address, read_secret
+    from syno.devices import tvm_remote as devices
+
+    given = Remote(**remote)
+    secret = None if given.secret is None else read_secret(Path(given.secret))
+    place = devices.Place(parse_address(given.tracker), given.key, secret, seconds=_SECONDS)
+    compiler = devices.linker(target or "")
+    return devices.builder(compiler), devices.runner(place, threads, given.count)
 
 
 def _timed(database: Any) -> int:
@@ -218,6 +272,12 @@ def _counter(meta_schedule: Any, done: int, told: Callable[[int], None]) -> Any:
             told(count)
 
     return Counter()
+
+
+def device_target(text: str | None, threads: int) -> Any:
+    """A target of TVM for a device with so many threads; None for this machine."""
+    tvm = imported()
+    return tvm.target.Target(_target(text, threads, tvm))
 
 
 def _target(text: str | None, threads: int, tvm: Any) -> Mapping[str, object]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import torch
 
 from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
 from syno.study.evaluate import processes
 from syno.tune.machine import described_machine
@@ -46,7 +47,7 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     from syno.tune.subjects import subjects_of
 
     task = results.task
-    environment = described_machine(task.threads, task.device)
+    environment = _environment(task)
 
     def failed(reason: str) -> TaskResult:
         return TaskResult(task.key, task.as_json(), FAILED, reason, environment=environment)
@@ -81,3 +82,29 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     return TaskResult(
         task.key, task.as_json(), DONE, rows=tuple(rows), seconds=total, environment=environment
     )
+
+
+def _environment(task: Task) -> JsonObject:
+    """The device, its clock, threads and versions."""
+    found = described_machine(task.threads, task.device)
+    if task.tracker is None:
+        return found
+    for own in ("compiler", "clocks_mhz"):  # of this machine
+        found.pop(own, None)
+    return found | _of_device(task)
+
+
+def _of_device(task: Task) -> JsonObject:
+    """What the tracker says of the device of a task; its key where the tracker does not answer."""
+    from syno.tune import tvm_remote
+
+    try:
+        device, *others = tvm_remote.devices(task)
+    except UserError:
+        return {"device": task.rpc_key}
+    names = {each.name for each in (device, *others)}
+    return {
+        "device": f"{task.rpc_key}: {', '.join(sorted(names - {''})) or 'unknown'}",
+        "platform": device.machine,
+        "libraries": {"apache-tvm": device.tvm, "syno": device.syno},
+    }
