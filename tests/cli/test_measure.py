@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_another_machine_measured_comes_into_the_study() -> None:
     trained = run("train", "depthwise-separable", *QUICK, "--seeds", "1", "--store", "runs.db")
     assert trained.exit_code == 0, trained.output
-    words = ("--model", "resnet-small", "--rounds", "20", "--secret", "secret")
+    words = ("--model", "resnet-small", "--engine", "eager", "--rounds", "20", "--secret", "secret")
     named = ("--device-name", "jetson", "--bundle", "b.json")
     measured = run("measure", "depthwise-separable", *words, "--size", "8", *named)
     assert measured.exit_code == 0, measured.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,3 +200,11 @@ def test_the_command_compares_a_file(known, tmp_path):
     done = CliRunner().invoke(cli, given)
     assert done.exit_code == 1
     assert "rank correlation" in done.stdout and "1 pending" in done.stdout
+
+
+def test_a_full_disk_is_an_error_in_words():
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        pytest.raises(UserError, match="cannot write the latencies"),
+    ):
+        latency_rows._add(full, {"started": []})

@@ -6,6 +6,7 @@ before and a line after it was measured.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import time
@@ -13,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import torch
@@ -247,10 +248,10 @@ def _measured(row: KernelRow, device: Device) -> KernelRow:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[IO[bytes]]:
+def _locked(path: Path) -> Iterator[FileIO]:
     """Open a file that one process at a time writes; a line without an end is cut off."""
     with checks.from_file("cannot write the latencies", path):
-        file = path.open("a+b")
+        file = path.open("a+b", buffering=0)  # a full disk is met where it is written
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -266,12 +267,14 @@ def _locked(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _add(file: IO[bytes], line: Mapping[str, object]) -> None:
-    file.write(json.dumps(line).encode() + b"\n")
-    file.flush()
+def _add(file: FileIO, line: Mapping[str, object]) -> None:
+    with checks.from_file("cannot write the latencies", file.name):
+        content = json.dumps(line).encode() + b"\n"
+        if file.write(content) != len(content):
+            raise OSError(errno.ENOSPC, "the disk is full")
 
 
-def _lines(path: Path, file: IO[bytes]) -> list[dict[str, object]]:
+def _lines(path: Path, file: FileIO | BufferedReader) -> list[dict[str, object]]:
     file.seek(0)
     content = file.read()
     found = []
@@ -286,7 +289,7 @@ def _lines(path: Path, file: IO[bytes]) -> list[dict[str, object]]:
     return found
 
 
-def _read(path: Path, file: IO[bytes]) -> KernelRows | None:
+def _read(path: Path, file: FileIO | BufferedReader) -> KernelRows | None:
     """Return what a file holds; None if it is empty."""
     lines = _lines(path, file)
     if not lines:

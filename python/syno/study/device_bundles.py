@@ -24,7 +24,8 @@ from syno.store import Bundle, BundleRow, DeviceMeasurement, capture_environment
 from syno.store.records import canonical_json, utc_now
 from syno.study.evaluate.parts import measurement_result, verification_result
 
-EAGER = "eager"
+# The engine in which a search times networks on the CPU by default: compiled kernels.
+_ENGINE = "syno"
 Progress = Callable[[int, int, str], None]
 
 
@@ -35,7 +36,7 @@ def measure_operators(
     options: Mapping[str, int | str] | None = None,
     size: int | None = None,
     binding: Mapping[str, int] | None = None,
-    engine: str = EAGER,
+    engine: str = _ENGINE,
     device_name: str = "",
     threads: int = 1,
     repeats: int = 30,
@@ -87,6 +88,7 @@ def measure_operators(
     if not rows:
         raise UserError("no operator could be measured\n  " + "\n  ".join(left))
     environment = capture_environment(threads=threads, rules="")
+    environment = replace(environment, libraries={**environment.libraries, "engine": engine})
     if device_name:
         environment = replace(environment, device=f"{device_name}: {environment.device}")
     return Bundle(environment, model, int(shape[-1]), engine, utc_now(), tuple(rows)), left

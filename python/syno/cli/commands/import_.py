@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+from syno._util import numbers as fmt
 from syno._util.options import Options, required
 from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
@@ -13,7 +14,7 @@ from syno.operands.options import study as study_option
 
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
-    bundle: Path = required("", names="FILE")
+    bundle: str = required("", names="FILE")
     store: str = options.store()
     study: str | None = study_option()
     secret: Path = required("File with the secret that signed the bundle.", metavar="FILE")
@@ -32,7 +33,7 @@ def command(given: _Arguments) -> int:
     from syno.store import Store, read_bundle
     from syno.study.device_bundles import measurements_table
 
-    bundle = read_bundle(given.bundle, read_secret(given.secret))
+    bundle = read_bundle(Path(given.bundle), read_secret(given.secret))
     with Store.open(given.store, create=False) as store:
         output.say_latest(store, given.study)
         study = store.study(given.study)
@@ -49,7 +50,8 @@ def command(given: _Arguments) -> int:
     if done.known:
         output.echo(f"the bundle of {done.device} was stored before")
     else:
-        output.echo(f"stored {done.stored} measurements of {done.device} in study {study.name}")
+        stored = fmt.counted(done.stored, "measurement")
+        output.echo(f"stored {stored} of {done.device} in study {study.name}")
     if done.missing:
         keys = ", ".join(key[:8] for key in done.missing)
         output.say(f"not in the study: {keys}")

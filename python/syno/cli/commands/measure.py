@@ -25,7 +25,7 @@ class _Arguments(Options):
         "File with the secret that this machine and the one of the store share.", metavar="FILE"
     )
     device_name: str = option("Name of this machine.", "", metavar="NAME", unset="its processor")
-    engine: str = option("Inference engine, as for `syno bench network`.", "eager", metavar="NAME")
+    engine: str = option("Inference engine, as for `syno bench network`.", "syno", metavar="NAME")
     threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
     rounds: int = option("Number of timed runs.", 30, minimum=20)
     store: str | None = option(

@@ -145,7 +145,8 @@ def check(
             given, result = here / "x", here / "y"
             given.write_bytes(np.ascontiguousarray(x.detach().numpy()).tobytes())
             batch = len(x) if subject.batch else 1
-            command = [emulator, str(program), exported.weights, given, result, str(batch)]
+            files_given = [str(path) for path in (program, exported.weights, given, result)]
+            command = [emulator, *files_given, str(batch)]
             try:
                 done = subprocess.run(
                     command, capture_output=True, text=True, timeout=_SECONDS, check=False
