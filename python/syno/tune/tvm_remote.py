@@ -152,7 +152,7 @@ def _measured(
         best_ms=1e3 * min(seconds["main"]),
         median_ms=own.median_ms,
         spread_ms=own.spread_ms,
-        pool_ms=Timing.of(seconds["pool"]).median_ms if "pool" in seconds else 0.0,
+        pool_ms=Timing.of(seconds["moves"]).median_ms if "moves" in seconds else 0.0,
         macs=operator.macs(binding),
         roofline=None,  # what the device could do is not measured
         outputs=outputs,
@@ -180,9 +180,9 @@ def _beside(subject: Subject) -> dict[str, tuple[Any, list[Sequence[int]]]]:
     found: dict[str, tuple[Any, list[Sequence[int]]]] = {
         "control": (_product(size), [(size, size)] * 3)
     }
-    if subject.pool is not None:
-        function, shape = _average(subject.pool, subject.shape)
-        found["pool"] = function, [subject.shape, shape]
+    if subject.moves is not None:
+        function, shape = _average(subject.moves, subject.shape)
+        found["moves"] = function, [subject.shape, shape]
     return found
 
 
@@ -196,14 +196,14 @@ def _product(size: int) -> Any:
     return te.create_prim_func([a, b, c])
 
 
-def _average(pool: nn.Module, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
+def _average(moves: nn.Module, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
     """The average over windows that do not overlap, as it stands before an operator."""
     imported()
     from tvm import te
 
-    window = pool.kernel_size if isinstance(pool, nn.AvgPool2d) else None
-    if not isinstance(window, int) or pool.stride != window or pool.padding != 0:
-        raise UserError(f"the pooling {pool} before the operator has no form on other devices")
+    window = moves.kernel_size if isinstance(moves, nn.AvgPool2d) else None
+    if not isinstance(window, int) or moves.stride != window or moves.padding != 0:
+        raise UserError(f"{moves} beside the operator has no form on other devices")
     x = te.placeholder(tuple(shape), name="x")
     di, dj = (te.reduce_axis((0, window), name=name) for name in ("di", "dj"))
     small = (*shape[:2], *(size // window for size in shape[2:]))
