@@ -9,7 +9,7 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.measure.roofline import Level, Roofline, measure_roofline
-from syno.measure.tuning_choices import Machine
+from syno.measure.schedule_costs import Machine
 from syno.store.environment import capture_environment
 
 _WHOLE = ("lanes", "threads")
