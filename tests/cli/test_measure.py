@@ -56,4 +56,4 @@ def test_a_bundle_needs_a_secret_that_is_one() -> None:
     arguments = ("conv2d", "--bundle", "b.json", "--secret", "secret")
     assert "chmod 600" in run("measure", *arguments).output
     assert "cannot read the secret" in run("import", "b.json", "--secret", "none").output
-    assert "Missing option '--secret'" in run("measure", "conv2d", "--bundle", "b.json").output
+    assert "missing option '--secret'" in run("measure", "conv2d", "--bundle", "b.json").output
