@@ -106,8 +106,9 @@ def runner(place: Place, threads: int, sessions: int) -> Any:
 def builder(compiler: str | None) -> Any:
     """What compiles the trials of MetaSchedule for devices: this process.
 
-    MetaSchedule's own starts processes that import TVM with the intrinsics of all devices anew. This
-    takes most of a minute each, and on a busy machine longer than its limit. compiler: as in `upload`.
+    MetaSchedule's own starts processes that import TVM with the intrinsics of all devices anew,
+    which takes most of a minute, and on a busy machine longer than its limit. compiler: as in
+    `upload`.
     """
     imported()
     from tvm.ir.utils import derived_object
