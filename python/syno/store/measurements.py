@@ -99,7 +99,8 @@ def import_rows(connection: Connection, study: int, bundle: Bundle) -> Imported:
         raise UserError(
             "the study has evaluated no operator of the bundle\n"
             f"  got: {', '.join(key[:8] for key in missing[:5])}\n"
-            "  what to do: name the study that they come from with --study"
+            "  what to do: name their study with --study, and measure its network, with the same "
+            "--model and --size"
         )
     log.append(connection, study, IMPORTED, {"digest": name, "operators": stored}, rows)
     return Imported(device, stored, False, tuple(missing))
