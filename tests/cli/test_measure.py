@@ -42,11 +42,10 @@ def test_what_another_machine_measured_comes_into_the_study() -> None:
     (row,) = content["measurements"]
     assert row["ratio"] == pytest.approx(row["median_ms"] / row["baseline_ms"])
     assert "stored before" in run("import", "b.json", "--secret", "secret").output
-    # The layers of another size have other code.
     other = run("measure", "depthwise-separable", *words, "--size", "16", "--bundle", "c.json")
     assert other.exit_code == 0, other.output
     refused = run("import", "c.json", "--secret", "secret")
-    assert refused.exit_code == 2 and "other code of the operator" in refused.output
+    assert refused.exit_code == 2 and "has evaluated no operator" in refused.output
     with Store.open("runs.db", read_only=True) as store:
         assert len(store.device_measurements(store.study())) == 1
 
@@ -56,4 +55,4 @@ def test_a_bundle_needs_a_secret_that_is_one() -> None:
     arguments = ("conv2d", "--bundle", "b.json", "--secret", "secret")
     assert "chmod 600" in run("measure", *arguments).output
     assert "cannot read the secret" in run("import", "b.json", "--secret", "none").output
-    assert "Missing option '--secret'" in run("measure", "conv2d", "--bundle", "b.json").output
+    assert "missing option '--secret'" in run("measure", "conv2d", "--bundle", "b.json").output

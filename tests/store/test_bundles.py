@@ -116,6 +116,14 @@ def test_what_the_study_does_not_have_is_left_out(store: Store) -> None:
             ),
             "other code of the operator k2",
         ),
+        (
+            (
+                dataclasses.replace(
+                    ROW, verification=dataclasses.replace(VERIFICATION, bindings=[{"H": 16}])
+                ),
+            ),
+            "in other layers than the study",
+        ),
     ],
 )
 def test_a_forged_row_stores_nothing(store: Store, rows: tuple[BundleRow, ...], what: str) -> None:

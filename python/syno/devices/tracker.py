@@ -124,10 +124,12 @@ class _Handler(socketserver.BaseRequestHandler):
                 return
             sock.sendall(wire.MAGIC.to_bytes(4, "little"))
             desk.peers.add(peer)
+            self.server.sockets.add(sock)
             if self.server.secret is None or self._proves(sock, self.server.secret):
                 sock.settimeout(None)
                 while self._answer(sock, peer, wire.receive(sock)):
                     pass
+        self.server.sockets.discard(sock)
         desk.leave(peer)
 
     def _proves(self, sock: socket.socket, secret: bytes) -> bool:
@@ -194,6 +196,7 @@ class Tracker(socketserver.ThreadingTCPServer):
         check_exposed(host, secret, trusted_network)
         self.secret = secret
         self.desk = _Desk()
+        self.sockets: set[socket.socket] = set()
         if ":" in host:
             self.address_family = socket.AF_INET6
         try:
@@ -203,6 +206,13 @@ class Tracker(socketserver.ThreadingTCPServer):
                 f"cannot listen at {Address(host, port)}: {error.strerror or error}\n"
                 "  what to do: choose another --port, or --host with an address of this machine"
             ) from error
+
+    def server_close(self) -> None:
+        """Stop listening, and end the connections, so that servers look for another tracker."""
+        super().server_close()
+        for sock in list(self.sockets):
+            with contextlib.suppress(OSError):  # the peer has left already
+                sock.shutdown(socket.SHUT_RDWR)
 
     @property
     def address(self) -> Address:

@@ -106,22 +106,19 @@ def runner(place: Place, threads: int, sessions: int) -> Any:
 def builder(compiler: str | None) -> Any:
     """What compiles the trials of MetaSchedule for devices: this process.
 
-    MetaSchedule's own starts processes that import TVM anew, which takes longer than the trials,
-    and on a busy machine longer than its limit. compiler: as in `upload`.
+    MetaSchedule's own starts processes that import TVM with the intrinsics of all devices anew,
+    which takes most of a minute, and on a busy machine longer than its limit. compiler: as in
+    `upload`.
     """
-    tvm = imported()
+    imported()
     from tvm.ir.utils import derived_object
     from tvm.s_tir.meta_schedule import builder as builders
-    from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
-
-    # Not `default_build`: it imports the intrinsics of GPUs, which takes half a minute.
-    plain = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)
 
     def built(given: Any) -> Any:
         # MetaSchedule deletes the folder of each artifact.
         folder = Path(tempfile.mkdtemp(prefix="syno-trial-"))
         try:
-            module = tvm.compile(plain(given.mod), target=given.target)
+            module = builders.local_builder.default_build(given.mod, given.target, None)
             return builders.BuilderResult(str(_exported(module, folder / "trial", compiler)), None)
         except Exception as error:  # of TVM; a trial that cannot be built is one of many
             shutil.rmtree(folder)

@@ -6,7 +6,7 @@ others come from bundles, with the environment of their machine. They guide no s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
@@ -15,7 +15,7 @@ from syno._util.errors import UserError
 from syno.store import log, schema
 from syno.store.bundles import Bundle, BundleRow
 from syno.store.outcomes import add_measured, environment_id
-from syno.store.records import OK, TEST
+from syno.store.records import OK, TEST, canonical_json
 from syno.store.rows import Rows
 
 # The kind of the event of an imported bundle.
@@ -99,7 +99,8 @@ def import_rows(connection: Connection, study: int, bundle: Bundle) -> Imported:
         raise UserError(
             "the study has evaluated no operator of the bundle\n"
             f"  got: {', '.join(key[:8] for key in missing[:5])}\n"
-            "  what to do: name the study that they come from with --study"
+            "  what to do: name their study with --study, and measure its network, with the same "
+            "--model and --size"
         )
     log.append(connection, study, IMPORTED, {"digest": name, "operators": stored}, rows)
     return Imported(device, stored, False, tuple(missing))
@@ -159,8 +160,16 @@ def _check_code(connection: Connection, operator: int, row: BundleRow) -> None:
         )
     ).all()
     own = row.verification
-    if any(each.source_hash == own.source_hash for each in known):
+    same = [each for each in known if each.source_hash == own.source_hash]
+    # Code may be that for any size, and yet be measured in layers of other sizes.
+    if any(_layers(each.bindings) == _layers(own.bindings) for each in same):
         return
+    if same:
+        raise UserError(
+            f"the bundle is about the operator {row.key[:8]} in other layers than the study\n"
+            f"  expected: {same[0].bindings}      got: {own.bindings}\n"
+            "  what to do: measure the network of the study, with the same --model and --size"
+        )
     raise UserError(
         f"the bundle is about other code of the operator {row.key[:8]} than the study verified\n"
         f"  expected: {', '.join(sorted({each.source_hash[:12] for each in known})) or 'none'}"
@@ -168,3 +177,8 @@ def _check_code(connection: Connection, operator: int, row: BundleRow) -> None:
         "  what to do: measure the network of the study, with the same --model and --size, and the "
         "same version of Syno"
     )
+
+
+def _layers(bindings: Sequence[Mapping[str, int]]) -> set[str]:
+    """The sizes of layers, whatever their order."""
+    return {canonical_json(binding) for binding in bindings}
