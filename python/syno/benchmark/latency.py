@@ -23,7 +23,7 @@ from syno.study.evaluate.engines import Shared
 if TYPE_CHECKING:
     from syno.study.evaluate.network import Network
 
-REPEATS, WARMUP = 50, 5
+REPEATS, WARMUP = 400, 20
 
 
 def measure_latencies(
