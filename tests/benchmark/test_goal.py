@@ -147,6 +147,16 @@ def test_the_oracle_knows_the_order_but_for_the_noise_of_a_training():
         replay_all(exact, [MethodSpec("oracle", {"x": 1})], seeds=1, trials=3)
 
 
+def test_the_largest_operators_come_first():
+    sizes = {row.key: row.macs for row in made.table().rows}
+    runs = replay_all(made.table(), [MethodSpec("largest")], seeds=2, trials=30)["largest"]
+    for run in runs:
+        macs = [sizes[step.key] for step in run.steps]
+        assert macs == sorted(sizes.values(), reverse=True)[:30]
+    first, second = ([step.key for step in run.steps] for run in runs)
+    assert first != second  # equal ones are in another order
+
+
 def test_the_oracle_orders_by_fronts():
     goal = Goal.of(repeated(table(seeds=2, noise=0.01)), ["accuracy", "macs"])
     (run,) = replay_all(goal, [ORACLE], seeds=1, trials=25)["oracle"]

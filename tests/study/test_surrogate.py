@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import syno
+from syno.store.objective import ACCURACY
+from syno.store.objectives import parse_objectives
 from syno.study import Candidates, Entry, History
 from syno.study.methods import make_method
 from syno.study.methods.surrogate import SurrogateSearch, fitted
@@ -41,6 +43,45 @@ def test_finds_the_best_in_fewer_trials_than_uniform_sampling():
     found = statistics.median(trials_to_best("surrogate", seed) for seed in range(5))
     uniform = statistics.median(trials_to_best("uniform", seed) for seed in range(15))
     assert found < 0.6 * uniform
+
+
+def first_trials(target, count=20, **options):
+    """The operators of the first trials, whose accuracy rises with the MACs to the last digit."""
+    candidates = small_candidates()
+    places = {c.key: c for c in candidates}
+    largest = max(c.macs for c in candidates)
+    method = make_method("surrogate", candidates, 0, options)
+    entries: list[Entry] = []
+    while len(entries) < count:
+        ask = len(entries) + 1
+        operator = method.propose(
+            History(ask, tuple(entries), objectives=parse_objectives((target,), (), ACCURACY))
+        )
+        share = places[operator.key].macs / largest
+        score = share if target == "accuracy" else -share
+        entries.append(Entry(ask, operator.key, "ok", score, told=ask))
+    return [places[entry.key].macs for entry in entries]
+
+
+@pytest.mark.parametrize(("target", "is_larger"), [("accuracy", True), ("latency_ratio", False)])
+def test_a_trend_leads_the_first_proposals(target, is_larger):
+    middle = statistics.median(c.macs for c in small_candidates())
+    led, free = first_trials(target, 8), first_trials(target, 8, trend=0)
+    beyond = [sum((macs > middle) == is_larger for macs in found) for found in (led, free)]
+    assert beyond[0] == 8 > beyond[1]
+
+
+def test_a_trend_that_does_not_hold_is_given_up():
+    candidates = small_candidates()
+    history = [c for c in candidates][:40]
+    entries = tuple(  # the accuracy falls where the MACs rise
+        Entry(i + 1, c.key, "ok", -float(c.macs), told=40) for i, c in enumerate(history)
+    )
+    method = make_method("surrogate", candidates, 0, {"uniform": 0.0, "local": 0.0})
+    chosen = method.propose(History(41, entries)).key
+    left = sorted(c.macs for c in candidates if c.key not in {e.key for e in entries})
+    macs = {c.key: c.macs for c in candidates}
+    assert macs[chosen] <= left[len(left) // 4]
 
 
 def test_refits_become_rarer():
@@ -156,6 +197,7 @@ def test_other_methods_do_not_start_from_a_study():
         ({"acquisition": "luck"}, "no acquisition 'luck'"),
         ({"warm_start": {"format": "syno surrogate", "version": 0}}, "another version"),
         ({"refit": 0}, "'refit'"),
+        ({"trend": "up"}, "'trend' is a number, got 'up'"),
     ],
 )
 def test_wrong_options_are_named(options, message):

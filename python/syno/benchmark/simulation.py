@@ -19,9 +19,8 @@ from multiprocessing import get_context
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.helper_process import safe_spawning
-from syno.benchmark import oracle
 from syno.benchmark.goal import Goal, as_goal
-from syno.benchmark.oracle import Oracle
+from syno.benchmark.references import REFERENCES
 from syno.benchmark.table import Table
 from syno.study.methods import make_method, parse_method
 from syno.study.methods.history import Entry, History, Trial
@@ -53,8 +52,9 @@ class MethodSpec:
     def make(self, table: Table | Goal, seed: int) -> Method:
         """Make the method for the operators of a table, or of one with other objectives."""
         goal = as_goal(table)
-        if self.name == oracle.NAME:
-            return make_with_options("the oracle", Oracle, goal, seed, options=self.options)
+        if self.name in REFERENCES:
+            make = REFERENCES[self.name]
+            return make_with_options(f"'{self.name}'", make, goal, seed, options=self.options)
         return make_method(self.name, goal.table.candidates, seed, self.options)
 
     @staticmethod

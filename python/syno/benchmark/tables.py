@@ -16,7 +16,7 @@ from syno.benchmark.scores import MethodScore, Quartiles
 from syno.benchmark.table import Table
 
 # The methods that others are compared with.
-REFERENCES = ("uniform", "tree", "local")
+REFERENCES = ("uniform", "tree", "local", "largest")
 
 
 def scores_table(found: SearchResults) -> TextTable:

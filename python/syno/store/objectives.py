@@ -105,6 +105,10 @@ class Objectives:
         """The measures of the targets and constraints."""
         return {t.measure for t in self.targets} | {c.measure for c in self.constraints}
 
+    def rises_with_macs(self, measure: str) -> bool:
+        """Whether a measure is expected to rise with the MACs, as the accuracy or a cost."""
+        return measure != self.objective.name or self.objective.greater_is_better
+
     def value(self, measure: str, result: Result) -> float | None:
         """Return a measure of a result; None if the result does not have it."""
         if measure == self.objective.name:

@@ -22,7 +22,8 @@ class _Arguments(Options):
     )
     method: tuple[str, ...] = option(
         "Search method: NAME, NAME:OPTION=VALUE,... or LABEL@NAME:...; can be repeated. `oracle` "
-        "is the limit: the true order, with the noise of one training.",
+        "is the limit: the true order, with the noise of one training. `largest` takes the "
+        "operators with the most MACs first.",
         ("uniform",),
         metavar="NAME",
     )

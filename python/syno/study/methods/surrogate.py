@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import Json
+from syno.features import FEATURES
 from syno.operators.operator import Operator
 from syno.store.records import OK
 from syno.study.aims import Aims
@@ -30,6 +31,7 @@ from syno.study.methods.history import Entry, History
 from syno.study.methods.method import choose, random_bytes, share
 from syno.surrogate import (
     MODELS,
+    Prediction,
     SurrogateData,
     SurrogateModel,
     fit_model,
@@ -50,6 +52,8 @@ _LEAST = 4
 _PARENTS = 12
 # The rank correlation that is expected of another study, and how many results that is worth.
 _EXPECTED, _EXPECTED_COUNT = 0.6, 8
+# The feature that a trend follows, and how many results its expected slope is worth.
+_MACS, _TREND_RESULTS = list(FEATURES).index("log_macs"), 8
 # Operators among which the most distant one is proposed at the start.
 _CHOICE = 48
 
@@ -122,6 +126,39 @@ class _Scale:
         return np.asarray(np.clip(np.nan_to_num((rows - self._mean) / self._spread), -3, 3))
 
 
+class _Trend:
+    """What is expected of operators by their MACs alone.
+
+    The slope is that of least squares, drawn towards `slope` as by `_TREND_RESULTS` results.
+    """
+
+    def __init__(self, scale: _Scale, slope: float, features: Array, targets: Array) -> None:
+        self._scale = scale
+        self._mean, spread = float(targets.mean()), float(targets.std())
+        macs = self._macs(features)
+        agreement = float(macs @ (targets - self._mean)) + _TREND_RESULTS * slope * spread
+        self._slope = agreement / (float(macs @ macs) + _TREND_RESULTS)
+
+    def __call__(self, features: Array) -> Array:
+        return self._slope * self._macs(features)
+
+    def _macs(self, features: Array) -> Array:
+        return self._scale(features)[:, _MACS]
+
+
+@dataclass(frozen=True)
+class _Trended:
+    """A model of what differs from a trend."""
+
+    trend: _Trend
+    model: SurrogateModel
+
+    def predict(self, features: Array) -> Prediction:
+        """See `SurrogateModel`."""
+        found = self.model.predict(features)
+        return Prediction(found.mean + self.trend(features), found.deviation)
+
+
 class SurrogateSearch:
     """Proposes what a model of the results expects most of.
 
@@ -130,10 +167,18 @@ class SurrogateSearch:
     of the space. Operators that resemble a pending one are ranked lower, so that parallel workers
     get different ones.
 
+    With one objective, more MACs are expected to give a better accuracy (or a longer latency)
+    before there are results. The model is fitted to what differs from this trend, whose slope
+    follows the results.
+
     Args:
         candidates: the operators of the space.
         seed: of the random numbers.
-        initial: the number of first proposals.
+        initial: the number of first proposals. With a trend, they are among the operators of which
+            it expects most.
+        trend: by how many standard deviations the measure is expected to rise when the logarithm of
+            the MACs rises by one; 0 for no trend. There is none with several objectives, with
+            constraints, and with `warm_start`.
         refit: the number of results after which the model is fitted again; a sixteenth of the
             results where that is more.
         model: "forest", "boosting", "gaussian", or "auto" for the one that ranks the results of
@@ -160,6 +205,7 @@ class SurrogateSearch:
         seed: int,
         *,
         initial: int = 8,
+        trend: float = 0.5,
         refit: int = 2,
         model: str = "gaussian",
         acquisition: str = "improvement",
@@ -190,6 +236,7 @@ class SurrogateSearch:
                 )
         self._candidates, self._seed = candidates, seed
         self._initial, self._refit = initial, refit
+        self._trend = checks.number("'trend'", trend) if warm_start is None else 0.0
         self._model, self._acquisition = model, acquisition
         self._exploration = checks.number("'exploration'", exploration)
         self._uniform, self._local = share("uniform", uniform), share("local", local)
@@ -210,7 +257,7 @@ class SurrogateSearch:
         if self._share(history.ask, "uniform") < self._uniform:
             place = self._sample(history.ask, used, "uniform")
         elif self._warm is None and (len(history.entries) < self._initial or known < _LEAST):
-            place = self._distant(history.ask, used)
+            place = self._distant(history, used)
         else:
             place = self._best(history, answered[:known], used)
         return self._candidates[place].operator
@@ -219,10 +266,15 @@ class SurrogateSearch:
         left = [place for place in range(len(self._candidates)) if place not in used]
         return choose(left, self._seed, ask, purpose)
 
-    def _distant(self, ask: int, used: set[int]) -> int:
+    def _distant(self, history: History, used: set[int]) -> int:
         """Of some samples, the operator that is most unlike all proposed ones."""
+        ask = history.ask
         left = [place for place in range(len(self._candidates)) if place not in used]
         found = sorted({choose(left, self._seed, ask, f"start {i}") for i in range(_CHOICE)})
+        if slope := self._slope(history):
+            expected = slope * self._candidates.features(found)[:, _MACS]
+            kept = np.argsort(-np.nan_to_num(expected), kind="stable")[: max(1, _CHOICE // 3)]
+            found = sorted(found[i] for i in kept)
         before = sorted(used)
         if not before:
             return choose(found, self._seed, ask, "first")
@@ -302,19 +354,41 @@ class SurrogateSearch:
             weights = np.concatenate([np.full(len(self._warm), max(trust, 1e-3)), weights])
             features = np.concatenate([self._warm.rows, features])
             targets = np.concatenate([normal_scores(self._warm.values), targets])
-        model = self._fitted(features, targets, weights, results=count)
+        slope = self._slope(history)
+        trend = _Trend(pool.scale, slope, features, targets) if slope else None
+        model = self._fitted(features, targets, weights, results=count, trend=trend)
         found = model.predict(pool.features)
         known = model.predict(features[-count:] if count else features).mean
         return _Ranking(pool, near, found.mean, found.deviation, float(known.max()))
 
     def _fitted(
-        self, features: Array, targets: Array, weights: Array | None = None, *, results: int
+        self,
+        features: Array,
+        targets: Array,
+        weights: Array | None = None,
+        *,
+        results: int,
+        trend: _Trend | None = None,
     ) -> SurrogateModel:
         """Fit the model to the operators, of which the last `results` are of this study."""
+        if trend is not None:
+            targets = targets - trend(features)
         own = len(targets) - results
         name = self._model_name(features[own:], targets[own:])
         number = self._bits(results, "model", 31)
-        return fit_model(name, features, targets, weights, seed=number)
+        model = fit_model(name, features, targets, weights, seed=number)
+        return model if trend is None else _Trended(trend, model)
+
+    def _slope(self, history: History) -> float:
+        """By how much the value of an operator is expected to rise with its MACs; 0 if unknown."""
+        objectives = history.objectives
+        if objectives is None:
+            return self._trend
+        if len(objectives.targets) > 1 or objectives.constraints:
+            return 0.0
+        target = objectives.targets[0]
+        rises = objectives.rises_with_macs(target.measure) == target.maximize
+        return self._trend if rises else -self._trend
 
     def transfer(self, history: History) -> Transfer:
         """Measure how well the results of the other study rank those of this one.

@@ -1,11 +1,13 @@
-"""The limit of any method: what a perfect ranking would reach that knows as little as one training.
+"""What search methods are compared with beside each other.
 
-It is no search method, because it reads the results of the table.
+`oracle` is the limit of any method: what a perfect ranking would reach that knows as little as one
+training. It reads the results of the table. `largest` learns nothing from results.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping, Sequence
 
 from syno._util import checks
 from syno._util.errors import UserError
@@ -13,8 +15,7 @@ from syno.benchmark.goal import Goal
 from syno.benchmark.noise import noise_of
 from syno.operators.operator import Operator
 from syno.study.methods.history import History
-
-NAME = "oracle"
+from syno.study.methods.method import Method
 
 
 class Oracle:
@@ -50,5 +51,38 @@ class Oracle:
 
     def propose(self, history: History) -> Operator | None:
         """Select the best operator that was not proposed."""
-        used = history.keys
-        return next((each for each in self._operators if each.key not in used), None)
+        return _first(self._operators, history)
+
+
+class Largest:
+    """Proposes operators from the most MACs to the fewest; equal ones in a random order.
+
+    A model of results has to be better than this to be worth its name.
+
+    Args:
+        goal: the table.
+        seed: of the random order.
+    """
+
+    foresees = True
+
+    def __init__(self, goal: Goal, seed: int) -> None:
+        table = goal.table
+        macs = {row.key: row.macs for row in table.rows}
+        ties = random.Random(f"{seed}:largest")
+        tie = {key: ties.random() for key in sorted(table.keys)}
+        place = {key: number for number, key in enumerate(table.keys)}
+        order = sorted(table.keys, key=lambda key: (-macs[key], tie[key]))
+        self._operators = [table.operators[place[key]] for key in order]
+
+    def propose(self, history: History) -> Operator | None:
+        """Select the largest operator that was not proposed."""
+        return _first(self._operators, history)
+
+
+REFERENCES: Mapping[str, Callable[..., Method]] = {"oracle": Oracle, "largest": Largest}
+
+
+def _first(operators: Sequence[Operator], history: History) -> Operator | None:
+    used = history.keys
+    return next((each for each in operators if each.key not in used), None)
