@@ -196,7 +196,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 6") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 7") as caught:
         Store.open(str(old), read_only=True)
     assert "this migrates it" in str(caught.value)
     assert old.read_bytes() == content
@@ -213,5 +213,5 @@ def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 9, this Syno reads up to version 6" in str(caught.value)
+        assert "has version 9, this Syno reads up to version 7" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

@@ -11,7 +11,8 @@ import pytest
 from syno._util.errors import UserError
 from syno.store import Outcome, Store, Worker
 from syno.study import Observer, Proposal, StopReason, Study, StudySettings, run
-from syno.study.study import MAX_ATTEMPTS, running_seconds, settings_of
+from syno.study.answers import MAX_ATTEMPTS
+from syno.study.study import running_seconds, settings_of
 
 from .fakes import FakeEvaluator, FakeSpace
 

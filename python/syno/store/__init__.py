@@ -8,6 +8,7 @@ from syno.store.errors import (
     AlreadyCompletedError,
     AskTakenError,
     DamagedError,
+    DriverLostError,
     LeaseLostError,
     LimitReachedError,
 )
@@ -20,11 +21,13 @@ from syno.store.records import (
     EventRecord,
     MeasurementResult,
     Outcome,
+    Progress,
     ProposalRecord,
     QuarantineRecord,
     RungResult,
     StudyRecord,
     VerificationResult,
+    WorkerRecord,
 )
 from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
@@ -37,6 +40,7 @@ __all__ = [
     "AskTakenError",
     "BaselineLatency",
     "DamagedError",
+    "DriverLostError",
     "Environment",
     "Evaluation",
     "EventRecord",
@@ -44,6 +48,7 @@ __all__ = [
     "LimitReachedError",
     "MeasurementResult",
     "Outcome",
+    "Progress",
     "ProposalRecord",
     "QuarantineRecord",
     "Recovery",
@@ -54,6 +59,7 @@ __all__ = [
     "StudySummary",
     "VerificationResult",
     "Worker",
+    "WorkerRecord",
     "automatic_name",
     "capture_environment",
     "check_search",

@@ -13,15 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from syno._util.checks import from_file, short, shown, text
+from syno._util import checks
+from syno._util.checks import from_file, short, shown
 from syno._util.errors import UserError
+from syno.store.records import utc_now
 
 WRITES = "syno_writes"
+_LOCK = 0x73796E6F  # "syno": any fixed number
+_TIME = """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
 _EXPECTED = (
     "  expected: a file such as runs.db or sqlite:///runs.db, or a server such as "
@@ -51,7 +55,7 @@ def parse_address(url: str) -> Address:
         if not url:
             raise UserError(f"the address of the store is empty\n{_EXPECTED}")
         return Address(url, "sqlite", _possible(Path(url)))
-    text("the address of a store", url)
+    checks.text("the address of a store", url)
     try:
         parsed = make_url(url)
         dialect = parsed.get_backend_name()
@@ -71,6 +75,31 @@ def _possible(path: Path) -> Path:
     with from_file("cannot open the store", path):
         path.exists()
     return path
+
+
+def is_server(connection: Connection) -> bool:
+    """Whether the store is on a server, and not a SQLite file."""
+    return connection.dialect.name == "postgresql"
+
+
+def now(connection: Connection) -> str:
+    """The present time, as `utc_now`, by the one clock that all processes of a store share: that of
+    the server, or of the machine for SQLite."""
+    if not is_server(connection):
+        return utc_now()
+    return str(connection.scalar(text(f"SELECT {_TIME}")))
+
+
+def lock_database(connection: Connection) -> None:
+    """Keeps others from migrating until the transaction ends; SQLite has one writer anyway."""
+    if is_server(connection):
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+
+
+def id_column(connection: Connection) -> str:
+    """The definition of a column `id` whose values the database gives, in ascending order."""
+    kind = "SERIAL" if is_server(connection) else "INTEGER"
+    return f"id {kind} NOT NULL PRIMARY KEY"
 
 
 def make_engine(

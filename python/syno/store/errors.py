@@ -29,7 +29,11 @@ class AlreadyCompletedError(UserError):
 
 class LeaseLostError(UserError):
     """Another process took the proposal over, while this one was suspended or could not reach the
-    store: what it found meanwhile is not stored."""
+    store: what it found meanwhile is in the log and does not count."""
+
+
+class DriverLostError(UserError):
+    """Another process drives the study now: this one proposes nothing more."""
 
 
 class LimitReachedError(UserError):
