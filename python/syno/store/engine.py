@@ -8,6 +8,7 @@ write begin with BEGIN IMMEDIATE: a second writer waits at the door, instead of 
 from __future__ import annotations
 
 import functools
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,24 @@ from syno.store.records import utc_now
 WRITES = "syno_writes"
 _LOCK = 0x73796E6F  # "syno": any fixed number
 _TIME = """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+
+# Network file systems, as Linux names them.
+_NETWORK = {
+    *(
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "ceph",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "afs",
+        "glusterfs",
+    ),
+    *("fuse.sshfs", "fuse.ceph", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
+}
 
 _EXPECTED = (
     "  expected: a file such as runs.db or sqlite:///runs.db, or a server such as "
@@ -120,11 +139,45 @@ def make_engine(
         ) from None
 
 
+def _mounts() -> list[str]:
+    """The mounted file systems, as Linux lists them; nothing on another system."""
+    try:
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def network_file_system(path: Path) -> str:
+    """The type of the network file system that holds a path; empty for a local one."""
+    target, found, length = path.absolute().resolve(), "", -1
+    for line in _mounts():
+        before, _, after = line.partition(" - ")
+        mounted = Path(re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), before.split()[4]))
+        depth = len(mounted.parts)
+        if depth >= length and target.is_relative_to(mounted):  # of two at one place, the later
+            found, length = after.split()[0], depth
+    return found if found in _NETWORK else ""
+
+
+def _check_local(path: Path) -> None:
+    """UserError for a file that several machines may write, whose locks SQLite does not see."""
+    kind = network_file_system(path)
+    if kind:
+        raise UserError(
+            f"the store '{path}' is on a network file system ({kind}), on which SQLite loses what "
+            "several machines write\n"
+            "  what to do: keep the store on a disk of this machine, or use a server: "
+            "--store postgresql://user@host/database"
+        )
+
+
 def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
     path = address.path
     if path is not None:
         with from_file("cannot open the store", path):
             _check_path(path, create=create)
+            if not read_only:
+                _check_local(path)
 
     def connect() -> sqlite3.Connection:
         # Without an isolation level Python begins no transactions behind our back; see `_begin`.

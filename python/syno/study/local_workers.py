@@ -177,6 +177,8 @@ class LocalWorkers:
 
 def shared_cores(cores: Sequence[int], jobs: int) -> list[list[int]]:
     """Divide cores among workers; with more workers than cores, some share one."""
+    if jobs == 0:
+        return []
     if jobs > len(cores):
         return [[cores[number % len(cores)]] for number in range(jobs)]
     size, more = divmod(len(cores), jobs)

@@ -40,6 +40,7 @@ class _Arguments(Options):
         None,
         metavar="ID",
     )
+    jobs: int | None = options.jobs()
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     isolation: IsolationOptions = group(IsolationOptions)
@@ -69,6 +70,7 @@ def command(given: _Arguments) -> int:
             isolation=given.isolation,
             release=given.release,
             observer=watch,
+            jobs=given.jobs,
         )
     return finished(summary, given.store, as_json=given.as_json)
 
