@@ -31,6 +31,7 @@ from syno.study.loop import PreemptedError, evaluate
 from syno.study.observer import Observer
 from syno.study.prepared import evaluator_of, load_rungs
 from syno.study.settings import check_data
+from syno.study.stoppers import Tally
 from syno.study.study import settings_of
 
 _LOOK_S = 0.25  # between two looks for proposals
@@ -116,6 +117,7 @@ class _Working:
         self._open = contextlib.ExitStack()
         self._refused: set[int] = set()  # studies that this worker cannot evaluate
         self.evaluated = 0
+        self._began = time.monotonic()
         environment = capture_environment(
             threads=int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))),
             rules=str(rule_set().version),
@@ -203,8 +205,11 @@ class _Working:
             raise
         proposal = answers.made(record, operator)
         self._observer.on_ask(proposal)
-        evaluate(answers, bench.evaluator, proposal, self._observer)
+        outcome = evaluate(answers, bench.evaluator, proposal, self._observer)
         self.evaluated += 1
+        if outcome is not None:
+            seconds = time.monotonic() - self._began
+            self._observer.on_tell(proposal, outcome, Tally(self.evaluated, 0, seconds))
         return True
 
 

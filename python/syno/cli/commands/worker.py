@@ -51,7 +51,7 @@ def command(given: _Arguments) -> int:
     and stores the results. Any number of workers, on any machines that reach the store, may be
     started, stopped and killed at any time. SIGTERM and Ctrl-C give back what is being evaluated.
     """
-    from syno.cli.watch import Watch
+    from syno.cli.trial_lines import TrialLines
     from syno.store import Store
     from syno.study.worker import work
 
@@ -62,16 +62,15 @@ def command(given: _Arguments) -> int:
         if given.jobs > 1:
             return _several(given, store, gpus)
         device = "cuda" if gpus else "cpu"
-        with Watch(given.store) as watch:
-            count = work(
-                store,
-                tags=given.tags,
-                study=given.study,
-                idle_s=given.idle,
-                data_dir=given.data_dir,
-                device=device,
-                observer=watch,
-            )
+        count = work(
+            store,
+            tags=given.tags,
+            study=given.study,
+            idle_s=given.idle,
+            data_dir=given.data_dir,
+            device=device,
+            observer=TrialLines(),
+        )
     output.say(f"{numbers.counted(count, 'trial')} evaluated")
     return framework.OK
 
