@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from study.fakes import FakeSpace
+from postgresql import server
+from study.fakes import FakeEvaluator, FakeSpace
 from syno.store import Store, StudySummary
 from syno.study import StudySettings
 
@@ -105,9 +106,6 @@ def table(summary: StudySummary) -> list[tuple[object, ...]]:
 
 def expected(folder: Path, evaluations: int) -> list[tuple[object, ...]]:
     """The table of one process that nothing disturbed."""
-    from study.fakes import FakeEvaluator
-    from syno.study import Study, run
-
     with Store.open(str(folder / "alone.db")) as store:
         settings = StudySettings(evaluations=evaluations, seed=11)
         study = Study.create(store, "study", settings, FakeSpace(2 * evaluations))
@@ -116,7 +114,7 @@ def expected(folder: Path, evaluations: int) -> list[tuple[object, ...]]:
 
 
 def check_log(summary: StudySummary) -> None:
-    """Each proposal was answered once, and follows from the events that it says it has seen."""
+    """Each proposal was answered once."""
     told = [e.data["ask"] for e in summary.events if e.kind == "told"]
     asked = [e.data["ask"] for e in summary.events if e.kind == "asked"]
     assert asked == list(range(len(asked)))
@@ -138,3 +136,49 @@ def test_killed_workers_and_drivers_change_nothing(cluster, tmp_path):
     summary = cluster.summary()
     check_log(summary)
     assert table(summary) == expected(tmp_path, EVALUATIONS), f"seed {SEED}"
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_of_workers_and_drivers_change_nothing(cluster, tmp_path):
+    moments = random.Random(SEED)
+    cluster.evaluations = 150
+    cluster.start("driver", "drive")
+    names = ("one", "two", "three")
+    for name in names:
+        cluster.start(name, "work")
+    for kill in range(100):
+        victim = moments.choice((*names, "driver"))
+        if cluster.running[victim].poll() is not None:
+            break  # the driver is done
+        time.sleep(moments.uniform(0, 1.0))
+        if kill % 10 == 0:  # it goes on at times, however often it is killed
+            cluster.wait_for(cluster.begun() + 2)
+        cluster.kill(victim)
+        cluster.start(victim, "drive" if victim == "driver" else "work")
+    assert cluster.end("driver") == "evaluations"
+    summary = cluster.summary()
+    check_log(summary)
+    assert table(summary) == expected(tmp_path, 150), f"seed {SEED}"
+
+
+@pytest.mark.slow
+def test_a_killed_database_loses_nothing_that_was_stored(tmp_path):
+    with server() as database:
+        database.start(durable=True)
+        try:
+            cluster = Cluster(tmp_path, database.url)
+            cluster.start("driver", "drive")
+            for name in ("one", "two"):
+                cluster.start(name, "work")
+            for _ in range(2):
+                cluster.wait_for(cluster.begun() + 4)
+                database.kill()
+                time.sleep(1.0)
+                database.start(durable=True)
+            assert cluster.end("driver") == "evaluations"
+            summary = cluster.summary()
+            check_log(summary)
+            assert table(summary) == expected(tmp_path, EVALUATIONS)
+        finally:
+            cluster.close()
+            database.stop()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from postgresql import PASSWORD
 from syno._util.errors import UserError
 from syno.store import DamagedError, Store, Worker, recover, schema
 
@@ -55,6 +56,19 @@ class TestPostgresql(StoreContract, WorkerContract):
         with pytest.raises(UserError, match="check that the server runs") as caught:
             Store.open(closed)
         assert "secret" not in str(caught.value)
+
+    def test_a_wrong_password_is_a_message_without_it(self, postgresql):
+        if PASSWORD not in postgresql:
+            pytest.skip("no PostgreSQL here that tests started")
+        wrong = postgresql.replace(PASSWORD, "another-secret")
+        with pytest.raises(UserError, match="password authentication failed") as caught:
+            Store.open(wrong)
+        assert "another-secret" not in str(caught.value)
+
+    def test_the_address_that_is_shown_has_no_password(self, url):
+        with Store.open(url) as store:
+            assert PASSWORD not in store.name
+            assert store.url == url
 
     def test_a_clock_of_a_worker_does_not_matter(self, url, monkeypatch):
         """Leases are timed by the clock of the server, whatever a worker takes the time to be."""

@@ -40,7 +40,7 @@ class WorkerContract:
         yield worker
         worker.close()
 
-    def test_a_proposal_of_a_driver_waits_for_a_worker(self, store, worker):
+    def test_a_proposal_of_a_driver_waits_for_a_worker(self, store, worker, other):
         study = make_study(store)
         asked = store.ask(study, 1, ("text", "key"), None)
         assert (asked.token, asked.attempts) == (None, 0)
@@ -50,10 +50,22 @@ class WorkerContract:
         assert found is not None
         assert (found.id, found.attempts) == (asked.id, 1)
         assert store.open_proposals(study) == [(1, True)]
-        assert store.lease(study, worker.name) is None
+        assert store.lease(study, other.name) is None
         store.tell(found.id, TRAINED, ENVIRONMENT, worker.name, found.token)
         assert store.open_proposals(study) == []
         assert [e.kind for e in store.events(study)] == ["asked", "told"]
+
+    def test_a_lease_whose_confirmation_was_lost_is_given_again(self, store, worker):
+        study = make_study(store)
+        store.ask(study, 1, ("text", "key"), None)
+        lost = store.lease(study, worker.name)
+        assert store.is_waiting(study, worker.name)
+        assert not store.is_waiting(study)
+        found = store.lease(study, worker.name)
+        assert found.id == lost.id
+        with pytest.raises(LeaseLostError):
+            store.tell(lost.id, TRAINED, ENVIRONMENT, worker.name, lost.token)
+        store.tell(found.id, TRAINED, ENVIRONMENT, worker.name, found.token)
 
     def test_the_same_answer_again_changes_nothing(self, store, worker):
         study = make_study(store)

@@ -11,6 +11,7 @@ from syno.store.errors import (
     DriverLostError,
     LeaseLostError,
     LimitReachedError,
+    UnavailableError,
 )
 from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
@@ -57,6 +58,7 @@ __all__ = [
     "Store",
     "StudyRecord",
     "StudySummary",
+    "UnavailableError",
     "VerificationResult",
     "Worker",
     "WorkerRecord",

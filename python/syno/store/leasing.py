@@ -81,39 +81,53 @@ def end(connection: Connection, identity: int, ending: str, token: int | None = 
 
 
 def lease_next(
-    connection: Connection, study: int, worker: str, *, counted: bool = True
+    connection: Connection, study: int, worker: str, *, counted: bool = True, again: bool = False
 ) -> tuple[int, int] | None:
     """Lease the first pending proposal of a study that nobody works on.
 
     It locks one row, and passes over rows that other workers lock at the moment.
 
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        worker: the name of the worker.
+        counted: as in `take`.
+        again: whether what this worker holds itself counts as free: it evaluates one proposal at a
+            time, and may not know of a lease whose confirmation was lost.
+
     Returns:
         The id of the proposal and the token of the lease; None if there is none.
     """
-    for identity in _waiting(connection, study):
+    own = worker if again else None
+    for identity in _waiting(connection, study, own):
         row = connection.execute(
             select(_proposal.lease, _proposal.heartbeat)
             .where(_proposal.id == identity, _proposal.state == PENDING)
             .with_for_update(skip_locked=True)
         ).one_or_none()
-        if row is not None and not leases.is_held(row.lease, row.heartbeat, now=now(connection)):
+        if row is not None and _is_free(row.lease, row.heartbeat, now(connection), own):
             return identity, take(connection, identity, worker, counted=counted)
     return None
 
 
-def is_waiting(connection: Connection, study: int) -> bool:
-    """Whether a study has a pending proposal that nobody works on."""
-    return bool(_waiting(connection, study))
+def is_waiting(connection: Connection, study: int, worker: str | None = None) -> bool:
+    """Whether a study has a pending proposal that nobody works on, but possibly `worker`."""
+    return bool(_waiting(connection, study, worker))
 
 
-def _waiting(connection: Connection, study: int) -> list[int]:
+def _waiting(connection: Connection, study: int, worker: str | None) -> list[int]:
     rows = connection.execute(
         select(_proposal.id, _proposal.lease, _proposal.heartbeat)
         .where(_proposal.study_id == study, _proposal.state == PENDING)
         .order_by(_proposal.ask)
     ).all()
     time = now(connection) if rows else ""
-    return [r.id for r in rows if not leases.is_held(r.lease, r.heartbeat, now=time)]
+    return [row.id for row in rows if _is_free(row.lease, row.heartbeat, time, worker)]
+
+
+def _is_free(lease: str | None, heartbeat: str | None, time: str, worker: str | None) -> bool:
+    own = worker is not None and lease == worker
+    return own or not leases.is_held(lease, heartbeat, now=time)
 
 
 def check(connection: Connection, identity: int, token: int) -> bool:

@@ -333,20 +333,21 @@ def lease_open(
         The proposal; None if there is none.
     """
     lock_study(connection, study)
-    found = lease(connection, study, worker, counted=counted)
+    found = lease(connection, study, worker, counted=counted, again=False)
     if found is not None:
         append(connection, study, "leased", {"proposal": found.id})
     return found
 
 
 def lease(
-    connection: Connection, study: int, worker: str, *, counted: bool = True
+    connection: Connection, study: int, worker: str, *, counted: bool = True, again: bool = True
 ) -> ProposalRecord | None:
     """As `lease_open`, for one of many workers: it locks the proposal alone, and no event says it.
 
-    None may also mean that others have locked what there is at the moment.
+    A proposal that the worker holds already is handed out to it again. None may also mean that
+    others have locked what there is at the moment.
     """
-    found = leasing.lease_next(connection, study, worker, counted=counted)
+    found = leasing.lease_next(connection, study, worker, counted=counted, again=again)
     if found is None:
         return None
     identity, token = found

@@ -361,15 +361,15 @@ class Store:
     ) -> ProposalRecord | None:
         """Takes a proposal of a driver; None when nothing waits: see `log.lease`."""
         with self._reading() as connection:  # waiting workers do not hold up those that write
-            if not leasing.is_waiting(connection, study.id):
+            if not leasing.is_waiting(connection, study.id, worker):
                 return None
         with self._writing() as connection:
             return log.lease(connection, study.id, worker, counted=counted)
 
-    def is_waiting(self, study: StudyRecord) -> bool:
-        """Whether a proposal is open that nobody works on."""
+    def is_waiting(self, study: StudyRecord, worker: str | None = None) -> bool:
+        """Whether `lease` would give `worker` a proposal."""
         with self._reading() as connection:
-            return leasing.is_waiting(connection, study.id)
+            return leasing.is_waiting(connection, study.id, worker)
 
     def losses(self, proposal: int) -> int:
         """How many workers were lost over the proposal since its last answer."""

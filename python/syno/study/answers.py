@@ -174,9 +174,15 @@ class Answers:
 
     def release(self, proposal: int, *, preempted: bool = False) -> None:
         """Give a proposal back without a result. The next `ask` of any process returns it."""
-        held = self._held.pop(proposal, Held(None, True))
+        held = self._held.get(proposal, Held(None, True))
         ending = PREEMPTED if preempted else RELEASED
         self.store.release(proposal, self.worker, counted=held.counted, ending=ending)
+        self._held.pop(proposal, None)
+
+    def release_all(self) -> None:
+        """Give back what is left, such as what could not be given back before."""
+        for proposal in list(self._held):
+            self.release(proposal)
 
     def drop(self, proposal: Proposal, error: UserError, outcome: Outcome | None = None) -> None:
         """Log that a result does not count, because another process completed or took the proposal.

@@ -22,6 +22,7 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import FINISHED, baseline_failure, default_stopper, kept_weights
 from syno.study.observer import Observer
+from syno.study.patience import patiently
 from syno.study.stoppers import Stopper, StopReason
 from syno.study.study import Study
 
@@ -90,13 +91,15 @@ class _Driver:
         self.weights: Weights | None = None
         self.watch: Callable[[], None] = lambda: None
         self._limit: int | None = getattr(stopper, "evaluations", None)
+        self._final: StopReason | None = None  # that lets workers take nothing more
         self._reported = 0  # events that the observer knows
         self._alone_since = time.monotonic()
 
     def take_over(self) -> None:
         """Become the driver, as soon as no other process is."""
         store, waits = self.study.store, False
-        while (token := store.drive(self.study.record, self.study.worker)) is None:
+        drive = functools.partial(store.drive, self.study.record, self.study.worker)
+        while (token := patiently(drive, self.observer.on_note)) is None:
             if not waits:
                 self.observer.on_note(
                     "another process drives this study; this one takes over when that one ends"
@@ -117,27 +120,34 @@ class _Driver:
         study, store = self.study, self.study.store
         self._reported = store.sequence(study.record)
         self.observer.on_start(study.record, study.settings, study.tally())
-        final: StopReason | None = None  # that lets workers take nothing more
         while True:
-            seen = store.sequence(study.record)
-            self._report(seen)
-            self.watch()
-            study.exhausted = study.exhausted and not self._has_more()
-            reason = final or baseline_failure(store.summary(study.record).baselines)
-            reason = reason or self.stopper.check(study.tally())
-            opened = store.open_proposals(study.record)
-            if reason is None:
-                if self._propose(waiting=sum(not held for _, held in opened)):
-                    continue
-            elif reason.name in _COMPLETE:
-                if not opened:
-                    return reason
-            else:
-                final = reason
-                self.leave()
-                if not any(held for _, held in opened):
-                    return reason
-            self._wait(seen)
+            reason = patiently(self._step, self.observer.on_note)
+            if reason is not None:
+                return reason
+
+    def _step(self) -> StopReason | None:
+        """Look at the study, and propose or wait; return why to stop, once nothing runs."""
+        study, store = self.study, self.study.store
+        seen = store.sequence(study.record)
+        self._report(seen)
+        self.watch()
+        study.exhausted = study.exhausted and not self._has_more()
+        reason = self._final or baseline_failure(store.summary(study.record).baselines)
+        reason = reason or self.stopper.check(study.tally())
+        opened = store.open_proposals(study.record)
+        if reason is None:
+            if self._propose(waiting=sum(not held for _, held in opened)):
+                return None
+        elif reason.name in _COMPLETE:
+            if not opened:
+                return reason
+        else:
+            self._final = reason
+            self.leave()
+            if not any(held for _, held in opened):
+                return reason
+        self._wait(seen)
+        return None
 
     def _has_more(self) -> bool:
         """Whether results may have made promotions due since the method had nothing left."""

@@ -19,6 +19,7 @@ from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.observer import Observer
+from syno.study.patience import patiently
 from syno.study.results import wanted_weights
 from syno.study.stoppers import (
     ErrorsInARow,
@@ -138,7 +139,8 @@ def evaluate(
                 outcome = _evaluate_baseline(evaluator, proposal, observer)
             else:
                 outcome = _evaluate_operator(study, evaluator, proposal, observer)
-        study.tell(proposal.id, outcome)
+        told = functools.partial(study.tell, proposal.id, outcome)
+        patiently(told, observer.on_note)
     except (AlreadyCompletedError, LeaseLostError) as error:
         study.drop(proposal, error, outcome)
         observer.on_note(f"the result does not count: {error}")

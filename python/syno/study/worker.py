@@ -8,6 +8,7 @@ are made on the machine of the worker, from their names in the settings of the s
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -21,7 +22,14 @@ from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.report.settings import read_specification
 from syno.space.rules import rule_set
-from syno.store import HEARTBEAT_S, ProposalRecord, Store, StudyRecord, Worker
+from syno.store import (
+    HEARTBEAT_S,
+    ProposalRecord,
+    Store,
+    StudyRecord,
+    UnavailableError,
+    Worker,
+)
 from syno.store.environment import capture_environment
 from syno.study.answers import Answers
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -29,6 +37,7 @@ from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import PreemptedError, evaluate
 from syno.study.observer import Observer
+from syno.study.patience import patiently
 from syno.study.prepared import evaluator_of, load_rungs
 from syno.study.settings import check_data
 from syno.study.stoppers import Tally
@@ -114,6 +123,7 @@ class _Working:
         self._only = None if study is None else store.study(study)
         self._worker = Worker()
         self._made: tuple[Answers, Bench] | None = None  # for the study of the last proposal
+        self._note = observer.on_note
         self._open = contextlib.ExitStack()
         self._refused: set[int] = set()  # studies that this worker cannot evaluate
         self.evaluated = 0
@@ -128,13 +138,13 @@ class _Working:
         """Evaluate what there is, until there was nothing for `idle_s` seconds."""
         last = beat = time.monotonic()
         while True:
-            if self._step():
+            if patiently(self._step, self._note):
                 last = beat = time.monotonic()
                 continue
             if idle_s is not None and time.monotonic() - last >= idle_s:
                 return self.evaluated
             if time.monotonic() - beat >= HEARTBEAT_S:
-                self._store.beat(self._worker.name)
+                patiently(functools.partial(self._store.beat, self._worker.name), self._note)
                 beat = time.monotonic()
             time.sleep(_LOOK_S)
 
@@ -147,21 +157,26 @@ class _Working:
 
     def _step(self) -> bool:
         """Evaluate one proposal; return whether there was one."""
+        if self._made is not None:
+            self._made[0].release_all()
         for record in self._store.driven():
-            if record.id in self._refused or not self._store.is_waiting(record):
+            if record.id in self._refused:
+                continue
+            if not self._store.is_waiting(record, self._worker.name):
                 continue
             if self._only is not None and record.id != self._only.id:
                 continue
             try:
                 found = self._prepared(record)
+                if found is not None and self._evaluate(*found):
+                    return True
+            except UnavailableError:
+                raise
             except UserError as error:
                 if self._only is not None:
                     raise
                 self._refused.add(record.id)
-                self._observer.on_note(f"study '{record.name}' is left to others: {error}")
-                continue
-            if found is not None and self._evaluate(*found):
-                return True
+                self._note(f"study '{record.name}' is left to others: {error}")
         return False
 
     def _prepared(self, record: StudyRecord) -> tuple[Answers, Bench] | None:
