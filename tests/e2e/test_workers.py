@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 from postgresql import server
 from study.fakes import FakeEvaluator, FakeSpace
 from syno.store import Store, StudySummary
-from syno.study import StudySettings
+from syno.study import Study, StudySettings, run
 
 SCRIPT = Path(__file__).with_name("fake_workers.py")
 EVALUATIONS = 24
