@@ -15,7 +15,6 @@ from syno.store import Outcome, Progress, Store, Worker
 from syno.study import Study, StudySettings
 from syno.study.answers import Answers
 from syno.study.driver import drive
-from syno.study.local_workers import LocalWorkers, shared_cores
 from syno.study.observer import Observer
 from syno.study.worker import MOST_LOSSES, Bench, work
 
@@ -182,25 +181,11 @@ def test_a_late_answer_is_kept_in_the_log_and_does_not_count(store):
 
 
 def test_a_store_in_memory_has_no_workers():
-    with Store.open("sqlite://") as store:
-        with pytest.raises(UserError, match="other processes cannot reach it"):
-            work(store)
-        with pytest.raises(UserError, match="other processes cannot reach it"):
-            LocalWorkers(store, None, 2)
-
-
-@pytest.mark.parametrize(
-    ("cores", "jobs", "shares"),
-    [
-        ([0, 1, 2, 3], 2, [[0, 1], [2, 3]]),
-        ([3, 5, 8], 2, [[3, 5], [8]]),
-        ([0, 1], 3, [[0], [1], [0]]),
-        ([4], 1, [[4]]),
-        ([0, 1], 0, []),
-    ],
-)
-def test_workers_of_one_machine_share_its_cores(cores, jobs, shares):
-    assert shared_cores(cores, jobs) == shares
+    with (
+        Store.open("sqlite://") as store,
+        pytest.raises(UserError, match="other processes cannot reach it"),
+    ):
+        work(store)
 
 
 def test_a_ladder_is_climbed_by_workers(store):

@@ -170,9 +170,12 @@ class LocalWorkers:
         assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
+        code = process.wait()
         with process.stdout:
-            said = process.stdout.read()
-        return said, process.wait()
+            # Without waiting: processes that a killed worker has started hold the other end, too.
+            os.set_blocking(process.stdout.fileno(), False)
+            said = process.stdout.read() or ""
+        return said, code
 
 
 def shared_cores(cores: Sequence[int], jobs: int) -> list[list[int]]:
