@@ -23,7 +23,10 @@ from syno.store.environment import capture_environment
 from syno.store.leasing import PREEMPTED, RELEASED
 from syno.store.objectives import objectives_of
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OK, OPERATOR, plain
+from syno.study.fidelity.ladder import Ladder
+from syno.study.fidelity.promotions import Promotions
 from syno.study.ratings import as_result
+from syno.study.results import wanted_weights
 from syno.study.settings import StudySettings
 
 # An operator whose evaluation ended the process this often is given up, see `max_attempts`.
@@ -78,6 +81,7 @@ class Answers:
         self.record = record
         self.settings = settings
         self.rules = rules
+        self.ladder = None if settings.ladder is None else Ladder.from_json(settings.ladder)
         self.objectives = objectives_of(settings.to_json())
         # Whether the end of this process during an evaluation counts as an attempt: where
         # evaluations have processes of their own, it says nothing about the operator.
@@ -213,6 +217,30 @@ class Answers:
             if e.kind == OPERATOR and e.rung_index == rung and e.status == OK
         ]
         return result in self.objectives.archive([*others, result])
+
+    def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
+        """List the checkpoints that later rungs may continue from: see `Promotions`.
+
+        Args:
+            finished: only list those of evaluations that run in other processes.
+        """
+        if self.ladder is None:
+            return set()
+        records, results = self.store.proposals(self.record), self.store.rung_results(self.record)
+        promotions = Promotions(self.ladder, records, results)
+        if finished:
+            return promotions.pending_checkpoints()
+        return promotions.needed_checkpoints(self.settings.evaluations)
+
+    def weights_needed(self) -> list[tuple[str | None, int]]:
+        """List the trials whose weights are kept, as pairs (key, seed), the most important first.
+
+        They are those that are being evaluated, whose files may be there before their results, and
+        those that the summary wants.
+        """
+        opened = [p for p in self.store.proposals(self.record) if p.is_open]
+        running = [(p.key, self.settings.seed) for p in opened]
+        return running + wanted_weights(self.store.summary(self.record))
 
     def close(self) -> None:
         """Release the leases of this object. The store stays open."""

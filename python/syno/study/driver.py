@@ -20,7 +20,7 @@ from syno.store import HEARTBEAT_S, DriverLostError, Evaluation, Outcome
 from syno.store.records import BASELINE, OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
-from syno.study.loop import FINISHED, baseline_failure, default_stopper, kept_weights
+from syno.study.loop import FINISHED, baseline_failure, default_stopper
 from syno.study.observer import Observer
 from syno.study.patience import patiently
 from syno.study.stoppers import Stopper, StopReason
@@ -204,7 +204,7 @@ class _Driver:
         if self.checkpoints is not None:
             self.checkpoints.keep(study.checkpoints_needed)
         if self.weights is not None:
-            self.weights.keep(functools.partial(kept_weights, study))
+            self.weights.keep(study.weights_needed)
         records = {p.ask: p for p in progress.proposals}
         results = {(e.ask, e.rung_index): e for e in progress.evaluations}
         for event in told:

@@ -19,6 +19,7 @@ _MODULE = "syno.study.worker_process"
 _END_S = 30.0  # for what a worker does when it is asked to end
 _SHORT_S = 60.0  # a worker that ends by itself sooner failed at its start
 _MOST_STARTS = 3  # of a worker that fails at its start, in a row
+_MOST_SAID = 1 << 16
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -174,7 +175,10 @@ class LocalWorkers:
         with process.stdout:
             # Without waiting: processes that a killed worker has started hold the other end, too.
             os.set_blocking(process.stdout.fileno(), False)
-            said = process.stdout.read() or ""
+            try:
+                said = os.read(process.stdout.fileno(), _MOST_SAID).decode(errors="replace")
+            except BlockingIOError:
+                said = ""
         return said, code
 
 

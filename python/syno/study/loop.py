@@ -20,7 +20,6 @@ from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.observer import Observer
 from syno.study.patience import patiently
-from syno.study.results import wanted_weights
 from syno.study.stoppers import (
     ErrorsInARow,
     Evaluations,
@@ -107,7 +106,7 @@ def run(
                 if checkpoints is not None:
                     checkpoints.keep(study.checkpoints_needed)
                 if weights is not None:
-                    weights.keep(functools.partial(kept_weights, study))
+                    weights.keep(study.weights_needed)
                 if outcome is not None:
                     observer.on_tell(proposal, outcome, study.tally())
                     reason = baseline_failure([outcome] if proposal.is_baseline else [])
@@ -151,14 +150,6 @@ def evaluate(
             study.release(proposal.id, preempted=isinstance(error, PreemptedError))
         raise
     return outcome
-
-
-def kept_weights(study: Study) -> list[tuple[str | None, int]]:
-    """List the trials whose weights are kept: those that the summary wants, behind those that are
-    being evaluated, whose files may be there before their results."""
-    opened = [p for p in study.store.proposals(study.record) if p.is_open]
-    running = [(p.key, study.settings.seed) for p in opened]
-    return running + wanted_weights(study.store.summary(study.record))
 
 
 def baseline_failure(results: Iterable[Outcome | Evaluation]) -> StopReason | None:

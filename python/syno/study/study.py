@@ -39,7 +39,6 @@ from syno.store.overview import running_seconds, since_progress
 from syno.store.records import BASELINE, ERROR, OPERATOR, REJECTED
 from syno.study.answers import Answers, Proposal
 from syno.study.candidates import Candidates, Space
-from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
 from syno.study.methods import History, Method, make_method
 from syno.study.methods.history import make_history, told_after
@@ -71,7 +70,6 @@ class Study(Answers):
         method: Method,
     ) -> None:
         super().__init__(store, record, settings, space.rules)
-        self.ladder = None if settings.ladder is None else Ladder.from_json(settings.ladder)
         self.exhausted = False
         # The token of the driver, where others evaluate what this object proposes: see `driver.py`.
         self.driver: int | None = None
@@ -273,19 +271,6 @@ class Study(Answers):
             return 0
         return since_progress(self.store.summary(self.record))
 
-    def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
-        """List the checkpoints that later rungs may continue from: see `Promotions`.
-
-        Args:
-            finished: only list those of evaluations that run in other processes.
-        """
-        promotions = self._promotions()
-        if promotions is None:
-            return set()
-        if finished:
-            return promotions.pending_checkpoints()
-        return promotions.needed_checkpoints(self.settings.evaluations)
-
     def _due(self, records: list[ProposalRecord], results: list[RungResult]) -> int:
         """Count the evaluations that are due beside new operators: promotions, interrupted
         evaluations that no process works on, and a released baseline."""
@@ -294,12 +279,6 @@ class Study(Answers):
         if self.ladder is None:
             return len(interrupted)
         return len(interrupted) + len(Promotions(self.ladder, records, results).due())
-
-    def _promotions(self) -> Promotions | None:
-        if self.ladder is None:
-            return None
-        records, results = self.store.proposals(self.record), self.store.rung_results(self.record)
-        return Promotions(self.ladder, records, results)
 
     def _promoted(self) -> Proposal | None:
         """Promote the next operator, or the baseline before it.

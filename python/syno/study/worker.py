@@ -52,10 +52,13 @@ class Bench(NamedTuple):
     """What a worker evaluates the proposals of one study with.
 
     parse: reads an operator from its text.
+    checkpoints, weights: of this machine, where the evaluator writes them.
     """
 
     parse: Callable[[str], Operator]
     evaluator: Evaluator | RungEvaluator
+    checkpoints: Checkpoints | None = None
+    weights: Weights | None = None
 
 
 class Prepare(Protocol):
@@ -222,6 +225,10 @@ class _Working:
         self._observer.on_ask(proposal)
         outcome = evaluate(answers, bench.evaluator, proposal, self._observer)
         self.evaluated += 1
+        if bench.checkpoints is not None:
+            bench.checkpoints.keep(answers.checkpoints_needed)
+        if bench.weights is not None:
+            bench.weights.keep(answers.weights_needed)
         if outcome is not None:
             seconds = time.monotonic() - self._began
             self._observer.on_tell(proposal, outcome, Tally(self.evaluated, 0, seconds))
@@ -269,7 +276,8 @@ class _Prepared:
         weights = Weights.of(store, record)
         given = (store, record, settings, rungs, folder, observer, checkpoints, weights)
         with evaluator_of(*given, device=self._device) as evaluator:
-            yield Bench(lambda text: Operator.from_text(text, specification), evaluator)
+            parse = functools.partial(Operator.from_text, specification=specification)
+            yield Bench(parse, evaluator, checkpoints, weights)
 
 
 @contextlib.contextmanager
