@@ -283,6 +283,12 @@ class WorkerRecord:
     study: str | None = None
     ask: int | None = None
 
+    @property
+    def short_name(self) -> str:
+        """The machine and the number of the process, for people."""
+        machine, process, *_ = self.name.split(":")
+        return f"{machine[:6]}:{process}"
+
 
 @dataclass(frozen=True)
 class EventRecord:
