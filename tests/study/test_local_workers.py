@@ -65,6 +65,15 @@ def test_one_that_is_killed_is_started_again_and_all_end_in_the_end(store):
     assert not lives(third)
 
 
+def test_one_that_the_system_preempts_is_started_again(store):
+    with LocalWorkers(store, None, 1) as workers:
+        (first,) = workers.processes
+        os.kill(first, signal.SIGTERM)
+        until(lambda: not lives(first))
+        workers.check()
+        assert workers.processes not in ([], [first])
+
+
 def test_a_mistake_of_the_user_ends_them_with_its_message(store):
     with LocalWorkers(store, "mistake", 2) as workers:
         until(lambda: len(workers.processes) < 2)
@@ -83,7 +92,7 @@ def test_one_that_always_fails_at_its_start_is_reported(store):
 
 
 def test_those_that_have_nothing_to_do_are_waited_for(store):
-    with LocalWorkers(store, "done", 2) as workers:
+    with LocalWorkers(store, "done", 2, idle_s=0.0) as workers:
         workers.wait()
 
 

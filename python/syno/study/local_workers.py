@@ -111,7 +111,7 @@ class LocalWorkers:
             said, code = self._collect(job)
             if code == MISTAKE:
                 raise UserError(said)
-            if code == 0:
+            if code == 0 and self._given["idle_s"] is not None:
                 job.is_done = True
                 continue
             is_short = code > 0 and time.monotonic() - job.started < _SHORT_S

@@ -31,6 +31,7 @@ from syno.report.settings import read_specification
 from syno.space.options import SpaceOptions
 from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
+from syno.store.engine import parse_address
 from syno.study.answers import MAX_ATTEMPTS
 from syno.study.budget import chosen_fidelity, chosen_ladder
 from syno.study.candidates import SamplerSpace
@@ -218,6 +219,7 @@ def search(
         needs=_texts("needs", needs),
     )
     # What does not go together is refused before there is a store.
+    _check_jobs(jobs, net, own is not None, store)
     rungs = load_rungs(net, settings, settings.data_dir, own)
     settings = rungs.marked(settings)
     lost = rungs.network.too_small()
@@ -235,6 +237,24 @@ def search(
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
         return _run(opened, study, rungs, settings.data_dir, shown, callbacks, jobs)
+
+
+def _check_jobs(
+    jobs: int | None, net: str | nn.Module, is_custom: bool, store: Store | str
+) -> None:
+    """Raise a UserError for what workers in other processes cannot have."""
+    if jobs is None:
+        return
+    checks.whole("'jobs'", jobs, least=0, hint="0 only uses workers that are started elsewhere")
+    if not isinstance(net, str) or is_custom:
+        raise UserError(
+            "jobs (--jobs) evaluates in other processes, which cannot have a module or data of "
+            "this program\n"
+            "  what to do: pass the name of a model and of a data set, or leave out jobs"
+        )
+    address = store if isinstance(store, Store) else parse_address(store)
+    if address.in_memory:
+        raise UserError("a store in memory has no workers: other processes cannot reach it")
 
 
 def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -296,6 +316,7 @@ def resume(
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
         network = network_again(record.name, settings, net)
+        _check_jobs(jobs, network, settings.metric is not None, opened)
         own = custom_again(
             record.name,
             settings.data,
