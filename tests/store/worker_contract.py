@@ -131,6 +131,7 @@ class WorkerContract:
                     misses += 1
                 else:
                     taken.append(found.ask)
+                    store.tell(found.id, TRAINED, ENVIRONMENT, worker.name, found.token)
 
         threads = [threading.Thread(target=take, args=(worker,)) for worker in workers]
         for thread in threads:
@@ -140,6 +141,7 @@ class WorkerContract:
         for worker in workers:
             worker.close()
         assert sorted(taken) == list(range(1, 13))
+        assert len(store.evaluations(study)) == 12
 
     def test_all_that_waits_counts_against_the_limit_of_a_driver(self, store):
         study = make_study(store)
