@@ -1,12 +1,15 @@
 # Every target sets up what it needs; the work itself stands in tools/. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test venv extras build check check-all bench fuzz stub signature format clean distclean
+.PHONY: help demo reproduce-small test venv extras build check check-all bench fuzz stub signature format clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 demo: ## From nothing to a report: a small search on real images (about 4 minutes after set-up)
 	@tools/demo.sh
+
+reproduce-small: ## The paper's steps and figures at small scale (at most an hour; goes on when interrupted)
+	@tools/reproduce_small.sh
 
 test: ## Set up, build, run the C++ and the Python tests
 	@tools/test.sh

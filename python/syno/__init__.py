@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
@@ -73,29 +74,8 @@ _LAZY = {
     "train_operators": "syno.study.training.train",
     "zoo": "syno.operators",
 }
-# Packages that pages name by their place in `syno`, loaded when they are asked for.
-_PACKAGES = (
-    "adaptation",
-    "benchmark",
-    "codegen",
-    "data",
-    "engines",
-    "experiments",
-    "features",
-    "inference",
-    "integrations",
-    "measure",
-    "network",
-    "operators",
-    "quantize",
-    "report",
-    "space",
-    "store",
-    "study",
-    "surrogate",
-    "train",
-    "tune",
-)
+# Packages that nobody reaches as `syno.NAME`, as those whose names begin with "_".
+_INTERNAL = ("cli", "operands")
 
 __all__ = [
     "AdaptOptions",
@@ -150,17 +130,26 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
+    if name in _LAZY:
+        parent = importlib.import_module(_LAZY[name])
+        if not hasattr(parent, name):
+            importlib.import_module(f"{_LAZY[name]}.{name}")
+        return getattr(parent, name)
+    if name in _packages():
         return importlib.import_module(f"syno.{name}")
-    if name not in _LAZY:
-        # With the module, Python adds a similar name to the message.
-        message = f"module 'syno' has no attribute '{name}'"
-        raise AttributeError(message, name=name, obj=sys.modules[__name__])
-    parent = importlib.import_module(_LAZY[name])
-    if not hasattr(parent, name):
-        importlib.import_module(f"{_LAZY[name]}.{name}")
-    return getattr(parent, name)
+    # With the module, Python adds a similar name to the message.
+    message = f"module 'syno' has no attribute '{name}'"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_PACKAGES})
+    return sorted({*__all__, *_packages()})
+
+
+@functools.cache
+def _packages() -> frozenset[str]:
+    """The packages that pages name by their place in `syno`, loaded when they are asked for."""
+    import pkgutil
+
+    packages = (found.name for found in pkgutil.iter_modules(__path__) if found.ispkg)
+    return frozenset(p for p in packages if not p.startswith("_") and p not in _INTERNAL)

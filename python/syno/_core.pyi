@@ -1013,10 +1013,13 @@ def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_ru
     tuning: choices instead of those of the rules, such as '0: over=rows width=8'.
     """
 
-def cpp_choices(plan: Plan, cache_floats: int = 65536, input_order: Sequence[int] | None = None, output_order: Sequence[int] | None = None, precision: str = 'float32', tuning: str = '') -> str:
+def cpp_choices(plan: Plan) -> str:
     """
-    The nests that emit_cpp emits with these options, and what a tuning may choose, as JSON.
+    The nests of a plan in emitted C++, and what a tuning may choose of them, as JSON.
     """
+
+def cpp_phases(plan: Plan, cache_floats: int = 65536) -> str:
+    """What the kernel that emit_cpp emits does, phase by phase, as JSON."""
 
 def cpp_header(name: str = 'syno_operator', epilogue: str = '', precision: str = 'float32', input_format: str = 'float32', output_format: str = 'float32') -> str:
     """The C header for the source that emit_cpp returns."""

@@ -106,8 +106,11 @@ class TimingOptions(Options):
         threads: number of threads of timing and training.
         latency: the engine that runs the networks whose latency is measured, the original network
             included: `compiled` (`syno.compile`), `eager` PyTorch, or `inductor` (`torch.compile`
-            with constant weights). Default: `compiled` if there is a C++ compiler and the networks
-            are trained on a CPU, otherwise `eager`.
+            with constant weights); or `predicted`: no latency is measured, and the search uses
+            predictions (docs/prediction.md). Default: `compiled` if there is a C++ compiler and the
+            networks are trained on a CPU, otherwise `eager`.
+        predictor: a file of `LatencyPredictor.save`, for `latency="predicted"`. Default: a
+            predictor of this machine, which learns from the store alone.
     """
 
     section: ClassVar[str] = "Timing"
@@ -119,8 +122,14 @@ class TimingOptions(Options):
     latency: str | None = option(
         "Engine that runs the networks whose latency is measured.",
         None,
-        choices=("compiled", "eager", "inductor"),
+        choices=("compiled", "eager", "inductor", "predicted"),
         unset="compiled if there is a C++ compiler",
+    )
+    predictor: str | None = option(
+        "With --latency predicted: the predictor, a file of `syno bench latency --predictor`.",
+        None,
+        metavar="FILE",
+        unset="learns from the store alone",
     )
 
 

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "syno/emit/cpp/cpp.h"
+#include "syno/emit/cpp/phases.h"
 #include "syno/emit/cpp/tuning.h"
 #include "syno/emit/pytorch/pytorch.h"
 #include "syno/emit/training/training.h"
@@ -92,22 +93,17 @@ void bind_emit(nb::module_& m) {
       "bfloat16 "
       "also 'bfloat16'; in int8 x is 'uint8', and y 'float32' or 'uint8'.\n"
       "tuning: choices instead of those of the rules, such as '0: over=rows width=8'.");
+  m.def("cpp_choices", &cpp_choices, "plan"_a, nb::call_guard<LongCall>(),
+        "The nests of a plan in emitted C++, and what a tuning may choose of them, as JSON.");
   m.def(
-      "cpp_choices",
-      [](const Plan& plan, std::int64_t cache_floats, std::optional<std::vector<int>> input_order,
-         std::optional<std::vector<int>> output_order, std::string precision, std::string tuning) {
+      "cpp_phases",
+      [](const Plan& plan, std::int64_t cache_floats) {
         CppOptions options;
         options.cache_floats = cache_floats;
-        options.input_order = input_order.value_or(std::vector<int>{});
-        options.output_order = output_order.value_or(std::vector<int>{});
-        options.precision = std::move(precision);
-        options.tuning = std::move(tuning);
-        return cpp_choices(plan, options);
+        return cpp_phases(plan, options);
       },
-      "plan"_a, "cache_floats"_a = CppOptions{}.cache_floats, "input_order"_a = nb::none(),
-      "output_order"_a = nb::none(), "precision"_a = "float32", "tuning"_a = "",
-      nb::call_guard<LongCall>(),
-      "The nests that emit_cpp emits with these options, and what a tuning may choose, as JSON.");
+      "plan"_a, "cache_floats"_a = CppOptions{}.cache_floats, nb::call_guard<LongCall>(),
+      "What the kernel that emit_cpp emits does, phase by phase, as JSON.");
   m.def(
       "cpp_header",
       [](std::string name, std::string epilogue, std::string precision, std::string input_format,

@@ -264,6 +264,26 @@ def _ladders() -> list[Any]:
     return [json.loads(json.dumps(ladder(name).to_json())) for name in ladder_names()]
 
 
+def _predictors() -> list[Any]:
+    from syno.measure.roofline import Level, Roofline
+    from syno.prediction import Device, Kernel, LatencyPredictor, LatencySample
+
+    device = Device("a processor", 8, Roofline(1, 1e11, (Level(1 << 20, 1e10),)))
+    conv2d = Kernel(zoo.load("conv2d"), zoo.binding("conv2d"))
+    linear = Kernel(zoo.load("linear"), zoo.binding("linear"), 2)
+    samples = [
+        LatencySample((conv2d,), 1e-3, device, family="a"),
+        LatencySample((conv2d, linear), 3e-3, device, "net", "b"),
+    ]
+    return [json.loads(json.dumps(LatencyPredictor(device).fit(samples).to_json()))]
+
+
+def _read_predictor(value: Any) -> None:
+    from syno.prediction import LatencyPredictor
+
+    LatencyPredictor.from_json(value)
+
+
 def _tokenizers() -> list[Any]:
     from syno.data.tokens import BytePairTokenizer, ByteTokenizer
 
@@ -506,6 +526,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "ladder json": Entry(_ladders, mutated_data, _from_ladder),
     "settings json": Entry(_settings, mutated_data, _read_settings),
+    "predictor json": Entry(_predictors, mutated_data, _read_predictor),
     "tokenizer json": Entry(_tokenizers, mutated_data, _read_tokenizer),
     "weights file": Entry(_weights, mutated_bytes, _load_weights),
     "model": Entry(_models, mutated_data, _build),

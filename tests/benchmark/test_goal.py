@@ -52,8 +52,8 @@ def test_methods_see_the_objectives_and_ranks_by_all_of_them():
     seen = []
 
     class Recorder(MethodSpec):
-        def made(self, goal, seed):
-            inner = super().made(goal, seed)
+        def make(self, goal, seed):
+            inner = super().make(goal, seed)
 
             class Watched:
                 def propose(self, history):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -37,6 +38,7 @@ import syno
 def no_shift_of_reduce(graph, step):
     return graph if graph.maker(step.inputs[0]) == "reduce" else None
 """
+ROOT = Path(__file__).parents[2]
 KEY = "8e296a06" * 4  # as in the examples
 
 
@@ -62,8 +64,10 @@ def lines(name: str, part: str | None = None) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with op.txt, my_rules.py and the store runs.db of the examples."""
+    """A folder with op.txt, my_rules.py, results and the store runs.db of the examples."""
     folder = tmp_path_factory.mktemp("examples")
+    (folder / "results").mkdir()
+    shutil.copy(ROOT / "bench" / "results" / "canonical_rate.json", folder / "results")
     (folder / "my_rules.py").write_text(RULES)
     preset = Specification.preset("paper/resnet18")
     operator = Sampler.from_specification(preset, max_nodes=3000).sample()

@@ -60,6 +60,14 @@ def test_commands_and_options_that_a_page_names_exist(page):
     assert wrong(calls(page)) == []
 
 
+def test_commands_and_options_of_the_reproduction_exist():
+    script = (ROOT / "tools" / "reproduce_small.sh").read_text(encoding="utf-8")
+    lines = [line for line in script.replace("\\\n", " ").splitlines() if line[:1] != "#"]
+    found = [call for line in lines for call in _CALL.findall(line)]
+    assert {"search", "select", "train", "tune", "bench", "report"} <= {name for name, _ in found}
+    assert wrong(found) == []
+
+
 def test_options_that_stand_alone_in_cli_md_exist():
     alone = set(re.findall(r"`(--[a-z][\w-]*)", prose(ROOT / "docs/cli.md")))
     known = {"--version"}.union(*(options(command) for command in COMMANDS))

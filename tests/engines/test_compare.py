@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -204,8 +205,17 @@ def test_the_table_and_the_plot_show_every_pair(tmp_path: Path) -> None:
         ("original", "eager"),
         ("original", "channels-last"),
     ]
-    save_engines(found, tmp_path / "plot.pdf")
+    save_engines(found, tmp_path / "plot.pdf", {})
     assert (tmp_path / "plot.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["file/plot.png", "plot.unknown"])
+def test_a_plot_that_cannot_be_written_is_the_users_mistake(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    found = compare_engines({"original": small()}, EXAMPLE, [], rounds=2)
+    refused = r"cannot write the plot to .*(.|\n)*what to do: name anoth"
+    with pytest.raises(UserError, match=refused):
+        save_engines(found, tmp_path / name, {})
 
 
 def test_the_share_outside_of_layers_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,19 +263,20 @@ def test_engines_of_syno_know_the_time_of_their_layers(name: str) -> None:
 def test_bars_are_grouped_by_network_with_the_line_of_the_rival(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    plt = pytest.importorskip("matplotlib.pyplot")
-    drawn = []
-    monkeypatch.setattr(plt, "close", drawn.append)
-    nets = {"original": small(), "other": small()}
+    drawn: list[Any] = []
+    monkeypatch.setattr(
+        "syno.engines.picture.save_figure", lambda figure, path: drawn.append(figure)
+    )
+    nets = {"none": small(), "other": small()}
     found = compare_engines(nets, EXAMPLE, ["channels-last"], rounds=2)
-    save_engines(found, tmp_path / "plot.png")
+    save_engines(found, tmp_path / "plot.png", {"none": "original"})
     (axes,) = drawn[0].axes
     texts = [text.get_text() for text in axes.texts]
-    assert [text for text in texts if text in nets] == ["original", "other"]
+    assert [text for text in texts if text in ("original", *nets)] == ["original", "other"]
     bars = [patch.get_width() for patch in axes.patches]
     assert bars == [time.median_ms for time in found.times]
     line = next(line for line in axes.lines if line.get_linestyle() == "--")
-    rival = next(t for t in found.times if t.engine == found.rival and t.network == "original")
+    rival = next(t for t in found.times if t.engine == found.rival and t.network == "none")
     assert line.get_xdata()[0] == rival.median_ms
 
 

@@ -15,7 +15,7 @@ from syno.codegen.native import QUICK_FLAGS, NativeFunction, Variant, compile_fu
 from syno.codegen.verify.check import Comparison
 from syno.codegen.verify.random_cases import random_case
 from syno.measure import kernels
-from syno.measure.tuning_choices import Machine, choices_of, nests_of, tuning_text
+from syno.measure.schedule_costs import Machine, choices_of, nests_of, tuning_text
 from syno.operators import zoo
 
 SEED = 20

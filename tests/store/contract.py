@@ -110,6 +110,8 @@ class StoreContract:
         assert store.append_event(second, "note", {}) == 1
         assert store.append_event(first, "note", {"n": 2}) == 2
         assert [(e.sequence, e.data) for e in store.events(first)] == [(1, {"n": 1}), (2, {"n": 2})]
+        assert [(e.sequence, e.data) for e in store.events(first, after=1)] == [(2, {"n": 2})]
+        assert store.events(first, after=2) == []
 
     def test_a_proposal_is_stored_when_asked_and_its_answer_when_told(self, store, worker):
         study = make_study(store)

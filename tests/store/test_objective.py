@@ -52,4 +52,5 @@ def test_a_trial_prints_the_name_of_a_custom_metric(tmp_path, maximize):
         told = Outcome("ok", accuracy=0.25) if maximize else Outcome("ok", details={"loss": 0.25})
         store.tell(asked.id, told, ENVIRONMENT)
         (trial,) = store.summary(made).evaluations
+        assert store.evaluations(made) == [trial]
     assert repr(trial) == "<trial 1: aaaaaaaa ok, dice 0.25>"

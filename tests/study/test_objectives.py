@@ -161,6 +161,24 @@ def test_a_study_without_progress_stops_and_a_longer_patience_resumes_it(store):
     assert len(evaluator.evaluated) == 7
 
 
+def test_progress_is_counted_once_for_each_result(store, monkeypatch):
+    study = Study.create(store, "study", settings(patience=4), FakeSpace())
+    read = []
+
+    def summary(record):
+        read.append(record)
+        return Store.summary(store, record)
+
+    monkeypatch.setattr(store, "summary", summary)
+    stale = []
+    for accuracy in (0.5, 0.6, 0.4, 0.3):
+        proposal = study.ask(2)[-1]
+        study.tell(proposal.id, Outcome("ok", accuracy=accuracy, rung="tiny"))
+        stale += [study.tally().stale, study.tally().stale]
+    assert stale == [0, 0, 0, 0, 1, 1, 2, 2]
+    assert len(read) == 4
+
+
 def test_a_stopper_of_the_caller_counts_progress_without_a_patience(store):
     class Falling(FakeEvaluator):
         def evaluate(self, operator):

@@ -24,6 +24,7 @@ from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.network import Network
 from syno.study.progress import SearchBar, is_shown
 from syno.study.specifications import small_vision
+from syno.study.trained_network import model_of_shape
 from syno.train import fidelity
 
 BRIEF = fidelity("custom").changed(name="brief", epochs=2, batch=32, learning_rate=0.01)
@@ -309,6 +310,29 @@ def test_the_command_exports_a_network_of_a_module_and_of_a_model(searched, tmp_
     line = ["export-network", "--store", store, "--key", "baseline", "-o", str(tmp_path / "cnn")]
     assert _exit_code(line) == 0
     assert (tmp_path / "cnn.py").is_file() and named.baseline.accuracy is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "shape", "example", "scores"),
+    [
+        (
+            "cnn-small",
+            {"input_shape": [1, 8, 8], "classes": 7, "vocabulary": None},
+            torch.zeros(1, 1, 8, 8),
+            (1, 7),
+        ),
+        (
+            "gpt2-small",
+            {"input_shape": [16], "classes": None, "vocabulary": 65},
+            torch.arange(16)[None],
+            (1, 16, 65),
+        ),
+    ],
+)
+def test_a_model_by_name_is_built_as_it_was_trained(model, shape, example, scores):
+    net = model_of_shape(model, {"weights": "none.pt"}, shape, example).eval()
+    assert net(example).shape == scores
+    assert all(slot.shapes is not None for slot in syno.slots(net).values())
 
 
 def test_a_model_by_name_starts_from_the_weights_of_a_file(tmp_path, capsys):

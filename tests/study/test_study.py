@@ -134,6 +134,23 @@ def test_ask_and_tell_serve_a_trainer_of_the_users_own(store):
     assert [p.status for p in store.proposals(study.record)] == [None, "ok", None, None, None]
 
 
+def test_a_proposal_reads_only_the_new_events(store, monkeypatch):
+    study = Study.create(store, "study", settings(), FakeSpace())
+    rows = []
+
+    def events(record, after=0):
+        rows.append(found := Store.events(store, record, after))
+        return found
+
+    monkeypatch.setattr(store, "events", events)
+    for _ in range(5):
+        (proposal,) = study.ask(1)
+        study.tell(proposal.id, Outcome("ok", accuracy=0.5))
+    read = [event.sequence for found in rows for event in found]
+    assert len(rows) > 5
+    assert read == list(range(1, len(read) + 1))
+
+
 def test_the_order_of_answers_does_not_change_uniform_proposals(store):
     texts = []
     for name, order in (("a", 1), ("b", -1)):

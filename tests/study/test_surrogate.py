@@ -150,6 +150,8 @@ def test_other_methods_do_not_start_from_a_study():
     [
         ({"initial": 1}, "'initial'"),
         ({"uniform": 1.5}, "uniform is a share"),
+        ({"uniform": "some"}, "'uniform' is a number, got 'some'"),
+        ({"locally": 1.0}, "'surrogate' has no such option: 'locally'\\n.*\\n.*mean: local"),
         ({"model": "tree"}, "no model 'tree'"),
         ({"acquisition": "luck"}, "no acquisition 'luck'"),
         ({"warm_start": {"format": "syno surrogate", "version": 0}}, "another version"),

@@ -70,9 +70,9 @@ def test_all_layers_of_a_model_count(tmp_path: Path) -> None:
 
 def test_the_pooling_before_an_operator_in_a_slot_of_stride_2_counts(tmp_path: Path) -> None:
     original, operator = tasks(tmp_path, "cpp", layers=[], models=["resnet18"], size=64)
-    assert all(each.pool is None for each in subjects_of(original))
+    assert all(each.moves is None for each in subjects_of(original))
     found = subjects_of(operator)
-    assert any(each.pool is not None for each in found)
+    assert any(each.moves is not None for each in found)
     assert all(each.computation()[0].text == operator.text for each in found if not each.kept)
     strided = next(each for each in subjects_of(original) if each.original.stride == (2, 2))
     layer, sizes = strided.computation()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from platformdirs.unix import Unix
@@ -29,10 +30,40 @@ def private_cache(name: str, what: str) -> Path:
     try:
         return make_private_folder(folder)
     except OSError as error:
-        raise UserError(
-            f"cannot write {what} to '{folder}': {error.strerror or error}\n"
-            "  hint: set SYNO_CACHE to a folder that can be written and has room"
-        ) from error
+        raise not_written(what, folder, error) from error
+
+
+def write_cached(path: Path, text: str, what: str) -> None:
+    """Write a file of the cache in one step: readers see a whole file, the last one written.
+
+    Args:
+        path: the file; its folder is made where it is not there.
+        text: the content.
+        what: is written, for messages.
+
+    Raises:
+        UserError: the file cannot be written, or somebody else could have put files into its
+            folder.
+    """
+    try:
+        make_private_folder(path.parent)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise not_written(what, path.parent, error) from error
+
+
+def not_written(what: str, folder: Path, error: OSError) -> UserError:
+    """The error for what cannot be written to a folder of the cache."""
+    return UserError(
+        f"cannot write {what} to '{folder}': {error.strerror or error}\n"
+        "  what to do: set SYNO_CACHE to a writable folder with enough space"
+    )
 
 
 def use_private_compiler_caches() -> None:

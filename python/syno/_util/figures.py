@@ -5,6 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from syno._util.errors import UserError
+from syno._util.written import writing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _FILE = "matplotlibrc"
 _lock = threading.Lock()
@@ -30,3 +38,19 @@ def load_matplotlib() -> None:
             import matplotlib  # noqa: F401
         finally:
             os.path.exists = exists
+
+
+def save_figure(figure: Figure, path: Path, dpi: int = 150) -> None:
+    """Write a plot as PNG, PDF or what else the name ends in.
+
+    Raises:
+        UserError: the file cannot be written, or its name does not end in a known format.
+    """
+    with writing("the plot", path, "--picture"):
+        try:
+            figure.savefig(path, dpi=dpi)
+        except ValueError as error:
+            raise UserError(
+                f"cannot write the plot to {path}: {error}\n"
+                "  what to do: name another file with --picture, which ends in .png, .pdf or .svg"
+            ) from error

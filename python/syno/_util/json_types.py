@@ -9,3 +9,14 @@ from typing import TypeAlias
 # is one, too; a document with known fields is a TypedDict or a dataclass.
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
+
+
+def flattened(content: Mapping[str, object], before: str = "") -> dict[str, object]:
+    """Return the values of nested objects by their path, such as `recipe.batch`."""
+    flat: dict[str, object] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            flat |= flattened(value, f"{before}{key}.")
+        else:
+            flat[before + key] = value
+    return flat

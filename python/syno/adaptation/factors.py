@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import math
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -266,10 +266,11 @@ def _along(
 
 
 def _gathered(
-    table: tuple[Sequence[int], NDArray[np.int64]], shape: tuple[int, ...], letter: object
+    table: tuple[Sequence[int], NDArray[np.int64]],
+    shape: tuple[int, ...],
+    letter: Callable[[int], str],
 ) -> Gathered:
     variables, index = table
-    assert callable(letter)
     return Gathered(
         shape,
         "".join(letter(v) for v in variables),

@@ -199,10 +199,7 @@ def _zeros(weights: Sequence[Gathered]) -> list[torch.Tensor]:
 def _once(factors: Factors, gram: torch.Tensor, cross: torch.Tensor) -> torch.Tensor | None:
     """The solution where every element of the one weight has one place in W; otherwise None."""
     mine = factors.weights[0]
-    if set(mine.letters) != set(factors.letters):
-        return None
-    counts = torch.bincount(mine.index, minlength=math.prod(mine.shape) + 1)[:-1]
-    if int(counts.max()) > 1 or len(mine.index) != math.prod(mine.shape):
+    if set(mine.letters) != set(factors.letters) or not mine.is_one_to_one:
         return None
     factor, failed = torch.linalg.cholesky_ex(gram)
     if bool(failed.any()):

@@ -39,6 +39,7 @@ def fit_layer(
     sweeps: int = 30,
     shared: Shared | None = None,
     initial: Sequence[torch.Tensor] | None = None,
+    factors: Factors | None = None,
 ) -> Fit:
     """Fit the weights of an operator to the results of a layer.
 
@@ -51,13 +52,14 @@ def fit_layer(
         sweeps: the maximum number of rounds over several weights.
         initial: weights to begin with, in place of `restarts` and `seed`.
         shared: sums that fits of other operators to the same activations have in common.
+        factors: the operator under the binding, where it is taken apart already.
 
     Raises:
         UserError: the operator cannot be fitted here; the message says why.
     """
     if restarts < 1:
         raise UserError(f"'restarts' is at least 1, got {restarts}")
-    factors = Factors.of(operator, binding)
+    factors = factors or Factors.of(operator, binding)
     moments = Moments.of(factors, [(activations.x, activations.y)], shared)
     begin = _initial(operator, binding, restarts, seed) if initial is None else [list(initial)]
     return fit(factors, moments, begin, sweeps=sweeps)

@@ -124,10 +124,8 @@ class Configuration:
             layers: bindings, multiplicities and layer_macs of the slots.
             macs: of these layers together.
         """
-        given = dict(self.specification)
-        given["passed_through"] = [tuple(pair) for pair in given.get("passed_through", [])]
         limits = {"min_macs": int(self.least_macs * macs), "max_macs": int(self.most_macs * macs)}
-        return Specification(**given).with_changes(**{**layers, **limits})
+        return Specification(**self.specification).with_changes(**{**layers, **limits})
 
 
 def _frozen(value: object) -> Any:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from syno._util.errors import UserError
 from syno.benchmark.table import Table
 from syno.store.hypervolume import hypervolume
-from syno.store.objectives import Objectives, parse_objectives, ranked
+from syno.store.objectives import Objectives, parse_objectives, ranks
 from syno.store.records import OK
 from syno.study.methods.history import Trial
 
@@ -48,9 +48,7 @@ class Goal:
             UserError: for unknown measures, and if the table has no operator left.
         """
         objectives = parse_objectives(targets, constraints, table.objective)
-        named = {t.measure for t in objectives.targets} | {
-            c.measure for c in objectives.constraints
-        }
+        named = objectives.measures
         if any(name.startswith("latency") for name in named):
             timed = {latency.operator for latency in table.latencies if latency.ms is not None}
             table = table.restricted(n for n in table.numbers.values() if n in timed)
@@ -98,10 +96,7 @@ class Goal:
         """Rate results as a study does, by number."""
         if not self.has_ranks:
             return {number: trial.accuracy or 0.0 for number, trial in trials.items()}
-        good = {n: trial for n, trial in trials.items() if trial.status == OK}
-        scores = {n: self.objectives.scores(good[n]) if n in good else None for n in trials}
-        beyond = {n: self.objectives.violation(good[n]) if n in good else 0.0 for n in trials}
-        return ranked(scores, beyond)
+        return ranks(self.objectives, {n: t if t.status == OK else None for n, t in trials.items()})
 
     def noisy_ratings(self, noises: Mapping[str, float]) -> dict[str, float]:
         """Rate the operators by their true values, with noise on the objective of the table."""
@@ -185,6 +180,11 @@ class Goal:
 
     def _volume(self, points: Sequence[tuple[float, ...]]) -> float:
         return hypervolume(points, (0.0,) * len(self.objectives.targets))
+
+
+def as_goal(table: Table | Goal) -> Goal:
+    """Return a table with its own objective as a goal; a goal stays as it is."""
+    return table if isinstance(table, Goal) else Goal.of(table)
 
 
 def trials_to(steps: Sequence[Step], keys: frozenset[str]) -> float:

@@ -16,15 +16,13 @@ from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.benchmark.generator import PACK, Journal, Progress, Trainer, recovered
 from syno.benchmark.table import Latency, Row, Table, as_line
-from syno.engines import engine as engines
 from syno.measure.timing import Timing, interleaved
 from syno.operators.operator import Operator
+from syno.study.evaluate.engines import Shared
 
 if TYPE_CHECKING:
     from syno.study.evaluate.network import Network
 
-# The engine, as the option `--latency compiled` of a search.
-ENGINE = "syno"
 REPEATS, WARMUP = 50, 5
 
 
@@ -54,10 +52,11 @@ def measure_latencies(
     done = {latency.operator for latency in table.latencies}
     waiting = [n for n in sorted(table.numbers.values()) if n not in done][:limit]
     with Journal(path) as journal, torch_threads(1), torch.inference_mode():
-        original = engines.get(ENGINE).prepare(network.original().eval(), example, 1)
+        shared = Shared(network)
+        original = shared.prepared(network.original().eval(), example, is_original=True)
         for count, number in enumerate(waiting, 1):
             row = table.rows[number]
-            found = _measured(table, network, row, number, original, example, repeats)
+            found = _measured(table, network, row, number, shared, original, example, repeats)
             table.latencies.append(found)
             journal.add(as_line(found))
             if progress is not None:
@@ -76,6 +75,7 @@ def _measured(
     network: Network,
     row: Row,
     number: int,
+    shared: Shared,
     original: Callable[[], object],
     example: torch.Tensor,
     repeats: int,
@@ -84,7 +84,7 @@ def _measured(
     with torch.inference_mode(False):
         net, _ = network.with_operator(operator)
     try:
-        own = engines.get(ENGINE).prepare(net.eval(), example, 1)
+        own = shared.prepared(net.eval(), example, is_original=False)
     except UserError as error:
         return Latency(number, None, None, str(error).partition("\n")[0])
     for call in (own, original):

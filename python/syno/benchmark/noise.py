@@ -36,20 +36,16 @@ def noise_of(table: Table) -> Noise | None:
     pairs = []
     for number, results in table.by_operator.items():
         if number != BASELINE and number < table.configuration.repeated:
-            values = [
-                table.objective.of(results[seed].accuracy, {"loss": results[seed].loss})
-                for seed in (0, 1)
-                if seed in results
-            ]
+            values = [table.value(results[seed]) for seed in (0, 1) if seed in results]
             if len(values) == 2 and None not in values:
                 pairs.append(values)
     if len(pairs) < 3:
         return None
     found = np.array(pairs, dtype=float)
-    deviation = float(np.sqrt(np.mean((found[:, 0] - found[:, 1]) ** 2) / 2))
+    differences = found[:, 0] - found[:, 1]
+    deviation = float(np.sqrt(np.mean(differences**2) / 2))
     spearman = float(stats.spearmanr(found[:, 0], found[:, 1]).statistic)
-    difference = float(np.abs(found[:, 0] - found[:, 1]).mean())
-    return Noise(len(found), deviation, spearman, difference)
+    return Noise(len(found), deviation, spearman, float(np.abs(differences).mean()))
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ def orbit_noise_of(table: Table) -> OrbitNoise | None:
     values = {}
     for number, results in table.by_operator.items():
         first = results.get(0)
-        value = None if first is None else table.objective.of(first.accuracy, {"loss": first.loss})
+        value = None if first is None else table.value(first)
         if value is not None:
             values[number] = value
     groups = [[values[n] for n in orbit if n in values] for orbit in table.orbits]

@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from syno._util.figures import load_matplotlib
+from syno._util.figures import load_matplotlib, save_figure
 from syno.benchmark.experiment import SearchResults
 
 
 def save_regret(found: SearchResults, path: Path) -> None:
-    """Draw the median regret with its quartiles over the trials, as PNG or PDF."""
-    load_matplotlib()
-    import matplotlib
+    """Draw the median regret with its quartiles over the trials, as PNG or PDF.
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    Raises:
+        UserError: the file cannot be written.
+    """
+    load_matplotlib()
+    from matplotlib.figure import Figure
 
     scale = found.regret_scale
-    figure, axes = plt.subplots(figsize=(8, 5))
+    figure = Figure(figsize=(8, 5))
+    axes = figure.subplots()
     counts = range(1, found.trials + 1)
     for each in found.scores:
         median, low, high = (
@@ -44,5 +46,4 @@ def save_regret(found: SearchResults, path: Path) -> None:
     axes.grid(alpha=0.3)
     axes.legend()
     figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_figure(figure, path)

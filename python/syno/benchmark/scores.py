@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from syno.benchmark.goal import Goal
+from syno.benchmark.goal import Goal, as_goal
 from syno.benchmark.simulation import Replay
 from syno.benchmark.table import Table
 
@@ -115,7 +115,7 @@ def score(
         shares, regret_trials: what to report. Default: the best 1 % and 0.2 % of the operators, or
             90 % and 98 % of the hypervolume.
     """
-    goal = table if isinstance(table, Goal) else Goal.of(table)
+    goal = as_goal(table)
     curves = np.full((len(runs), trials), math.inf)
     reached: dict[float, list[float]] = {share: [] for share in shares or goal.shares}
     for row, run in zip(curves, runs, strict=True):

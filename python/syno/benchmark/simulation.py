@@ -20,12 +20,12 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.helper_process import safe_spawning
 from syno.benchmark import oracle
-from syno.benchmark.goal import Goal
+from syno.benchmark.goal import Goal, as_goal
 from syno.benchmark.oracle import Oracle
 from syno.benchmark.table import Table
 from syno.study.methods import make_method, parse_method
 from syno.study.methods.history import Entry, History, Trial
-from syno.study.methods.method import Method
+from syno.study.methods.method import Method, make_with_options
 
 # `progress` is called with (finished runs, all runs, label of the method).
 Progress = Callable[[int, int, str], None]
@@ -50,17 +50,11 @@ class MethodSpec:
         options = ",".join(f"{key}={value}" for key, value in self.options.items())
         return f"{self.name}:{options}" if options else self.name
 
-    def make(self, table: Table, seed: int) -> Method:
-        """Make the method for the operators of a table."""
-        return self.made(Goal.of(table), seed)
-
-    def made(self, goal: Goal, seed: int) -> Method:
-        """Make the method for the operators of a table with these objectives."""
+    def make(self, table: Table | Goal, seed: int) -> Method:
+        """Make the method for the operators of a table, or of one with other objectives."""
+        goal = as_goal(table)
         if self.name == oracle.NAME:
-            try:
-                return Oracle(goal, seed, **self.options)  # type: ignore[arg-type]
-            except TypeError as error:
-                raise UserError(f"the oracle has no such option: {error}") from None
+            return make_with_options("the oracle", Oracle, goal, seed, options=self.options)
         return make_method(self.name, goal.table.candidates, seed, self.options)
 
     @staticmethod
@@ -249,9 +243,9 @@ def replay_all(
             if repeated
             else "there is no method to replay\n  expected: at least one"
         )
-    goal = table if isinstance(table, Goal) else Goal.of(table)
+    goal = as_goal(table)
     for method in methods:
-        method.made(goal, 0)  # a UserError for an unknown name or option, before any run
+        method.make(goal, 0)  # a UserError for an unknown name or option, before any run
     found: dict[str, list[Replay]] = {method.title: [] for method in methods}
     plan = [(method, seed) for method in methods for seed in range(seeds)]
     runs: Iterable[Replay] = (
@@ -267,7 +261,7 @@ def replay_all(
 
 
 def _run(goal: Goal, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
-    run = _Run(goal, method.made(goal, seed), seed, workers)
+    run = _Run(goal, method.make(goal, seed), seed, workers)
     return run.finished(trials, method.title, lambda _: False)
 
 

@@ -239,7 +239,7 @@ class Table:
             rung=0,
             status=found.status,
             reason=found.reason,
-            objective=self._value(found),
+            objective=self.value(found),
             accuracy=found.accuracy,
             loss=found.loss,
             losses=found.losses,
@@ -260,7 +260,7 @@ class Table:
         """
         found = {}
         for key, number in self.numbers.items():
-            values = [self._value(result) for result in self.by_operator[number].values()]
+            values = [self.value(result) for result in self.by_operator[number].values()]
             good = [value for value in values if value is not None]
             whole = len(good) == len(values)
             found[key] = self.objective.score(statistics.fmean(good)) if whole else -math.inf
@@ -291,7 +291,7 @@ class Table:
             return None
         accuracies = [result.accuracy for result in results if result.accuracy is not None]
         losses = [result.loss for result in results if result.loss is not None]
-        values = [value for result in results if (value := self._value(result)) is not None]
+        values = [value for result in results if (value := self.value(result)) is not None]
         return replace(
             like,
             accuracy=statistics.fmean(accuracies) if accuracies else None,
@@ -320,7 +320,8 @@ class Table:
     def _latency(self) -> dict[int, Latency]:
         return {latency.operator: latency for latency in self.latencies}
 
-    def _value(self, result: Result) -> float | None:
+    def value(self, result: Result) -> float | None:
+        """Return the value of the objective in a training; None for a failure."""
         return self.objective.of(result.accuracy, {"loss": result.loss})
 
     def _number(self, key: str) -> int:

@@ -196,6 +196,6 @@ def _orbit_lines(table: Table) -> list[str]:
 
 def _original(table: Table) -> float | None:
     """Return the mean of the original network over its seeds."""
-    found = [table.objective.of(r.accuracy, {"loss": r.loss}) for r in table.baseline_trials()]
+    found = [table.value(result) for result in table.baseline_trials()]
     values = [value for value in found if value is not None]
     return statistics.fmean(values) if values else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import keyword
 import os
 import shlex
 import sys
@@ -180,6 +181,12 @@ def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
     return decorate
 
 
+def _module_name(command: str) -> str:
+    """The module of a command; a keyword of Python is no name of a module."""
+    name = command.replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
 def resumable(line: str) -> None:
     """State the command that resumes this one, which Ctrl-C prints from now on."""
     _resuming[:] = [line]
@@ -219,7 +226,7 @@ class LazyGroup(click.Group):
         """Import and return the command of this name, None if there is none."""
         if cmd_name not in self.commands_by_name:
             return None
-        module = importlib.import_module(f"syno.cli.commands.{cmd_name.replace('-', '_')}")
+        module = importlib.import_module(f"syno.cli.commands.{_module_name(cmd_name)}")
         found = module.command
         assert isinstance(found, click.Command)
         return found

@@ -165,7 +165,8 @@ def _type(each: Option) -> click.ParamType[object]:
         return cast(click.ParamType[object], number)
     if each.kind == "Path":
         folder = each.metavar == "DIRECTORY"
-        path = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
+        either = each.metavar == "FILE_OR_DIRECTORY"
+        path = click.Path(path_type=Path, file_okay=either or not folder, dir_okay=either or folder)
         return cast(click.ParamType[object], path)
     return _TYPES.get(each.kind, click.STRING)
 
@@ -200,10 +201,17 @@ def model(default: T, unset: str = "") -> T:
     return option("Model, as printed by `syno models`.", default, unset=unset, metavar="NAME")
 
 
+_DATA = "Data set: digits, cifar10, a folder of images, or text."
+
+
 def data() -> str:
     """Declare a field for the data set."""
-    words = "Data set: digits, cifar10, a folder of images, or text."
-    return cast(str, required(words, metavar="NAME"))
+    return cast(str, required(_DATA, metavar="NAME"))
+
+
+def optional_data(unset: str) -> str | None:
+    """Declare a field for the data set, which need not be given."""
+    return option(_DATA, cast("str | None", None), metavar="NAME", unset=unset)
 
 
 def data_dir() -> str | None:

@@ -16,13 +16,11 @@ from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
 from syno.engines.engine import FLOAT32, Engine, Layered
-from syno.measure.timing import NOISE, Timing, control, interleaved, speedup
+from syno.measure.timing import NOISE, PAUSE, Timing, control, interleaved, speedup
 
 # The largest difference from the eager network that a float32 engine may have, relative to the
 # largest output.
 TOLERANCE = 1e-3
-# Seconds after which the threads of an engine have stopped waiting actively.
-_PAUSE = 0.03
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Comparison:
 def compare_engines(
     networks: Mapping[str, nn.Module],
     example: torch.Tensor,
-    names: Sequence[str] = engines.DEFAULT,
+    names: Sequence[str | Engine] = engines.DEFAULT,
     *,
     threads: int = 1,
     rounds: int = 30,
@@ -95,7 +93,7 @@ def compare_engines(
     Args:
         networks: networks by name; the first one is the original, with which others are compared.
         example: the input of all networks, with the batch as first dimension.
-        names: names of engines; `eager` is always measured.
+        names: names of engines, or engines; `eager` is always measured.
         threads: number of threads.
         rounds: number of measurements of each pair, at least 2.
         progress: called with (completed steps, all steps, description).
@@ -109,7 +107,10 @@ def compare_engines(
         raise UserError("there is no network to measure\n  expected: at least one network")
     if rounds < 2:
         raise UserError(f"'rounds' is too small\n  expected: at least 2      got: {rounds}")
-    chosen = [engines.get(name) for name in dict.fromkeys(("eager", *names))]
+    chosen = [
+        engines.get(each) if isinstance(each, str) else each
+        for each in dict.fromkeys(("eager", *names))
+    ]
     total = len(networks) * len(chosen) + 1
     calls: dict[tuple[str, Engine], Callable[[], torch.Tensor]] = {}
     errors: dict[tuple[str, Engine], float] = {}
@@ -129,7 +130,7 @@ def compare_engines(
                 _check(network, each, error)
                 calls[network, each], errors[network, each] = run, error
         progress(total - 1, total, f"measuring {len(calls)} pairs")
-        *seconds, controls = interleaved([*calls.values(), control()], rounds, pause=_PAUSE)
+        *seconds, controls = interleaved([*calls.values(), control()], rounds, pause=PAUSE)
         shares = {
             pair: _outside(call, rounds)
             for pair, call in calls.items()
@@ -171,7 +172,7 @@ def _outside(call: Layered, rounds: int) -> float:
     """The median share of the time outside of layers, each after a call without a clock."""
     shares = []
     for _ in range(rounds):
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)
         call()
         shares.append(call.outside())
     return statistics.median(shares)

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from syno._util.figures import load_matplotlib
+from syno._util.figures import load_matplotlib, save_figure
 from syno.engines.compare import Comparison, NetworkTime
 
 _OWN, _OTHER, _RIVAL = "#1b6ca8", "#b9c2cc", "#c0392b"
 
 
-def _title(network: str) -> str:
-    return "original" if network == "none" else network
+def save_engines(found: Comparison, path: Path, titles: Mapping[str, str]) -> None:
+    """Write the median times with their interquartile ranges as PNG or PDF.
 
+    Args:
+        found: the times.
+        path: the file.
+        titles: what the picture calls networks, by name, if it is not their name.
 
-def save_engines(found: Comparison, path: Path) -> None:
-    """Write the median times with their interquartile ranges as PNG or PDF."""
+    Raises:
+        UserError: the file cannot be written.
+    """
     load_matplotlib()
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     groups: dict[str, list[NetworkTime]] = {}
     for time in found.times:
         groups.setdefault(time.network, []).append(time)
     rows = len(found.times) + len(groups)  # a title above the bars of each network
-    figure, axes = plt.subplots(figsize=(8, 1.1 + 0.26 * rows))
+    figure = Figure(figsize=(8, 1.1 + 0.26 * rows))
+    axes = figure.subplots()
     places, names, row = [], [], rows
     for network, times in groups.items():
         row -= 1
         axes.annotate(
-            _title(network),
+            titles.get(network, network),
             (0, row),
             (3, 0),
             textcoords="offset points",
@@ -51,16 +55,17 @@ def save_engines(found: Comparison, path: Path) -> None:
                 capsize=2,
             )
             axes.annotate(f" {time.over_rival:.2f}x", (time.high_ms, row), va="center", fontsize=8)
+    first = found.times[0].network
     best = next(
         time.median_ms
         for time in found.times
-        if time.engine == found.rival and time.network == found.times[0].network
+        if time.engine == found.rival and time.network == first
     )
     axes.axvline(best, color=_RIVAL, linestyle="--", linewidth=1, zorder=3)
     axes.set_yticks(places, names, fontsize=8)
     axes.set_ylim(-0.7, rows - 0.4)
     axes.set_xlabel(
-        f"milliseconds, {found.threads} threads; dashed line: {_title(found.times[0].network)} in "
+        f"milliseconds, {found.threads} threads; dashed line: {titles.get(first, first)} in "
         f"{found.rival}, and beside the bars the speed-up over it",
         fontsize=8,
     )
@@ -71,5 +76,4 @@ def save_engines(found: Comparison, path: Path) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_figure(figure, path)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno import _core
 from syno._util import checks
@@ -97,6 +98,14 @@ class Ablation:
             "ours": [run.as_json() for run in self.guided],
             "paper": [run.as_json() for run in PAPER],
         }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Ablation:
+        """The inverse of `as_json`; results without `seconds` have 0."""
+        names = [field.name for field in dataclasses.fields(Guided)]
+        runs = [{"seconds": 0.0, **run} for run in content["ours"]]
+        guided = [Guided(**{name: run[name] for name in names}) for run in runs]
+        return cls(guided, content["seed"], content["rules"], content["specification"])
 
 
 def distance_ablation(

@@ -19,7 +19,6 @@ from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS
 from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.source import Source
-from syno.adaptation.pipeline.tuning import tuned
 from syno.experiments.agreement import Correlation, spearman
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
@@ -27,11 +26,10 @@ from syno.store.environment import capture_environment
 from syno.store.objective import Objective
 
 if TYPE_CHECKING:
-    from syno.adaptation.pipeline.run import Observer
+    from syno.adaptation.pipeline.progress import Observer
     from syno.store import Store
     from syno.train import Fidelity
 
-ASSIGNMENTS = 40
 # A short fine-tuning.
 _EPOCHS, _STEPS = 1, 100
 _PHASE = "random assignments"
@@ -97,7 +95,7 @@ class PredictorRanking:
 def rank_predictors(
     source: Source,
     *,
-    assignments: int = ASSIGNMENTS,
+    assignments: int,
     operators: Sequence[str | Operator] = (),
     options: AdaptOptions | None = None,
     store: Store | str = DEFAULT_STORE,
@@ -146,9 +144,8 @@ def short(source: Source) -> Source:
     """The source with a short fine-tuning, for many networks."""
     usual = source.fidelity
     change = {"steps": _STEPS} if usual.steps is not None else {"epochs": _EPOCHS}
-    (length,) = change.items()
     return dataclasses.replace(
-        source, fidelity=usual.changed(name=f"{usual.name}-{length[0]}{length[1]}", **change)
+        source, fidelity=usual.changed(name=usual.name_with(change), **change)
     )
 
 
@@ -197,15 +194,7 @@ def _tuned(run: Run, scored: Scored, places: tuple[int, ...]) -> Assigned:
     )
     distance = subject.quality(net, options.score_images).divergence
     fitted = subject.value(net)
-    result = tuned(
-        subject,
-        net,
-        options,
-        subject.fidelity,
-        seed=run.seed,
-        file=None,
-        progress=lambda _: run.journal.tick(),
-    )
+    result = run.tuner.tuned(net, subject.fidelity, seed=run.seed)
     costs = selector.costs(names)
     distances = {slot: run.journal.get("scores", slot) or scored.errors[slot] for slot in names}
     return Assigned(

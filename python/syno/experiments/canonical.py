@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno import _core
 from syno._util import checks
@@ -116,6 +117,20 @@ class CanonicalRate:
                 for row in self.rows
             ],
         }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> CanonicalRate:
+        """The inverse of `as_json`; results without `seconds` have 0."""
+        names = [field.name for field in dataclasses.fields(SizeRow)]
+        return cls(
+            rows=[SizeRow(**{name: row[name] for name in names}) for row in content["rows"]],
+            trials=content["trials"],
+            seconds=content.get("seconds", 0.0),
+            guide=content["guide"],
+            seed=content["seed"],
+            rules=content["rules"],
+            shapes=content["specification"],
+        )
 
 
 def canonical_rate(

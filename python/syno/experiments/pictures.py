@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.errors import UserError
-from syno._util.figures import load_matplotlib
+from syno._util.figures import load_matplotlib, save_figure
 from syno.experiments.ablation import PAPER, Ablation, Guided
 from syno.experiments.canonical import CanonicalRate
 from syno.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run
@@ -29,19 +28,13 @@ _DPI = 160
 _FLOOR = 1e-4
 
 
-def _write(figure: Figure, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=_DPI)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the plot '{path}': {error.strerror or error}\n"
-            "  what to do: name another file with --picture"
-        ) from error
-
-
 def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     """Write the rate by number of primitives to `path` (PNG)."""
+    save_figure(canonical_rate_figure(result), path, _DPI)
+
+
+def canonical_rate_figure(result: CanonicalRate) -> Figure:
+    """Draw the rate by number of primitives."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -85,11 +78,16 @@ def save_canonical_rate(result: CanonicalRate, path: Path) -> None:
     axes.set_ylabel("fraction that the rules keep")
     _finish(axes)
     figure.suptitle("Canonical fraction of complete graphs sampled without rules", fontsize=11)
-    _write(figure, path)
+    return figure
 
 
 def save_ablation(result: Ablation, path: Path) -> None:
     """Write what trials find under each guide to `path` (PNG)."""
+    save_figure(ablation_figure(result), path, _DPI)
+
+
+def ablation_figure(result: Ablation) -> Figure:
+    """Draw what trials find under each guide."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -102,7 +100,7 @@ def save_ablation(result: Ablation, path: Path) -> None:
         _bars(axes, result, value)
         axes.set_title(heading, fontsize=10)
     figure.suptitle("Random trials with and without a distance", fontsize=11)
-    _write(figure, path)
+    return figure
 
 
 def _met(guided: Guided) -> float:
@@ -154,6 +152,11 @@ def _threshold(values: list[float]) -> float:
 
 def save_projection(found: Comparison, path: Path) -> None:
     """Write the training losses against steps and against time to `path` (PNG)."""
+    save_figure(projection_figure(found), path, _DPI)
+
+
+def projection_figure(found: Comparison) -> Figure:
+    """Draw the training losses against steps and against time."""
     load_matplotlib()
     from matplotlib.figure import Figure
 
@@ -178,7 +181,7 @@ def save_projection(found: Comparison, path: Path) -> None:
         "squares: final validation loss",
         fontsize=11,
     )
-    _write(figure, path)
+    return figure
 
 
 def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:
@@ -248,4 +251,4 @@ def save_ranking(table: Table, found: Agreement, path: Path) -> None:
         axes.set_axisbelow(True)
         if shared:
             axes.legend(loc="lower right", frameon=False)
-    _write(figure, path)
+    save_figure(figure, path, _DPI)

@@ -20,6 +20,7 @@ from torch import fx, nn
 
 from syno.inference import memory
 from syno.inference.compiled_layer import CompiledLayer
+from syno.inference.passes.clean import put_module
 from syno.inference.passes.pools import Pool
 from syno.inference.trace import copied
 
@@ -77,8 +78,8 @@ class _NoChain(Exception):
 class Chain(nn.Module):
     """Layers and poolings that are computed in one call.
 
-    name: in the network; seconds: spent in the kernels of layers since it was set to 0.0, None
-    where nobody asks.
+    name: in the network; seconds: spent in the kernels of layers since it was set to 0.0; None
+    if that is not measured.
     """
 
     def __init__(self, name: str, plan: _Plan) -> None:
@@ -280,13 +281,9 @@ def _put(
         chain = Chain(name, values.plan([step for step in steps if step], run[-1]))
     except _NoChain:
         return []
-    graph.add_module(name, chain)
-    last = run[-1]
-    with graph.graph.inserting_before(last):
-        made = graph.graph.call_module(name, tuple(values.inputs))
-    made.meta = dict(last.meta)
-    last.replace_all_uses_with(made)
-    for node in reversed(run):
+    *rest, last = run
+    put_module(graph, last, name, chain, *values.inputs)
+    for node in reversed(rest):
         graph.graph.erase_node(node)
     return [chain]
 

@@ -188,8 +188,8 @@ def compile_prepared(
     return compiled
 
 
-def compile_kernels(prepared: Prepared) -> None:
-    """Compile the kernels of a network, so that `compile_prepared` finds them."""
+def compile_layers(prepared: Prepared) -> None:
+    """Compile the kernels of the layers of a network, so that `compile_prepared` finds them."""
     layers = layers_of(prepared.graph)
     _compiled({str(node.target): layer for node, layer in layers.items()}, COMPILE, tuned=True)
 

@@ -12,7 +12,7 @@ import torch
 from torch import fx
 
 from syno.inference.layer import CONVOLUTION, LINEAR, Computation
-from syno.inference.trace import shape_of
+from syno.inference.trace import each_dimension, shape_of
 from syno.operators.operator import Operator
 
 _aten = torch.ops.aten
@@ -105,7 +105,7 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     names = ("stride", "padding", "dilation", "groups")
     given: dict[str, Any] = dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
     groups, kernel = int(given.get("groups", 1)), list(weight.shape[2:])
-    stride, dilation = (_each(given.get(name, 1), rank) for name in ("stride", "dilation"))
+    stride, dilation = (each_dimension(given.get(name, 1), rank) for name in ("stride", "dilation"))
     _check_sizes(rank, source, node)
     outside = [int(n) for n in shape_of(node)[2:]]
     sides = _zeros(given.get("padding", 0), kernel, dilation)
@@ -172,7 +172,7 @@ def _zeros(
         return [(n // 2, n - n // 2) for n in more]
     if isinstance(padding, str):
         return [(0, 0)] * len(kernel)
-    return [(p, p) for p in _each(padding, len(kernel))]
+    return [(p, p) for p in each_dimension(padding, len(kernel))]
 
 
 def _without_padding(
@@ -292,7 +292,7 @@ def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     given |= dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
     kernel, groups = list(weight.shape[2:]), int(given["groups"])
     stride, padding, dilation = (
-        _each(given[name], rank) for name in ("stride", "padding", "dilation")
+        each_dimension(given[name], rank) for name in ("stride", "padding", "dilation")
     )
     _check_sizes(rank, source, node)
     inside, outside = ([int(n) for n in shape_of(each)[2:]] for each in (source, node))
@@ -419,8 +419,3 @@ def _held(argument: object, constant: dict[str, torch.Tensor]) -> torch.Tensor:
     if not isinstance(argument, fx.Node) or argument.name not in constant:
         raise NotCovered("a weight that the network computes")
     return constant[argument.name]
-
-
-def _each(value: int | Sequence[int], rank: int) -> list[int]:
-    values = list(value) if isinstance(value, Sequence) else [value]
-    return values * rank if len(values) == 1 else values

@@ -271,6 +271,12 @@ def module_name(node: fx.Node) -> str:
     return names[-1].removesuffix(".layer") if names and names[-1] else node.name
 
 
+def each_dimension(value: Any, rank: int) -> list[int]:
+    """An argument of torch that has one value for each of `rank` dimensions, or one for all."""
+    values = [int(v) for v in value] if isinstance(value, Sequence) else [int(value)]
+    return values * rank if len(values) == 1 else values
+
+
 def shape_of(node: fx.Node) -> list[int | torch.SymInt]:
     """The shape of the tensor that a node computes."""
     return list(node.meta["val"].shape)

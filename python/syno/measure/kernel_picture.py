@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.figures import load_matplotlib
+from syno._util.figures import load_matplotlib, save_figure
 from syno.measure.kernels import CPP, KernelRun, KernelTime
 
 if TYPE_CHECKING:
@@ -18,23 +18,20 @@ _COLOURS = ("#1b6ca8", "#e08e45", "#4f9d69", "#a23b72")
 def save_times(runs: Sequence[KernelRun], path: Path) -> None:
     """Writes the compiled kernels of the first run as PNG or PDF."""
     load_matplotlib()
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     own = [time for time in runs[0].times if time.roofline is not None]
     names = sorted({time.kernel for time in own}, key=lambda name: _mean(own, name))
     layers = list(dict.fromkeys(time.layer for time in own))
-    figure, axes = plt.subplots(figsize=(8, 1.2 + 0.22 * len(names)))
+    figure = Figure(figsize=(8, 1.2 + 0.22 * len(names)))
+    axes = figure.subplots()
     for layer, colour in zip(layers, _COLOURS, strict=False):
         shares = {t.kernel: 100 * (t.roofline or 0) for t in own if t.layer == layer}
         rows = [row for row, name in enumerate(names) if name in shares]
         axes.plot([shares[names[row]] for row in rows], rows, "o", color=colour, label=layer)
     _decorate(axes, [name.removesuffix(f" {CPP}") for name in names], runs[0])
     figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_figure(figure, path)
 
 
 def _decorate(axes: Axes, names: Sequence[str], run: KernelRun) -> None:

@@ -23,6 +23,7 @@ from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import Variant, compile_operator
+from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import (
@@ -35,7 +36,6 @@ from syno.measure.timing import (
     interleaved,
     speedup,
 )
-from syno.measure.tunings import tune_kernel
 from syno.operators.operator import MOST_PLANS, Operator
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
@@ -122,7 +122,7 @@ class KernelRun:
     """All times of one run, and what they were taken on.
 
     control_spread: interquartile range of a fixed computation over its median, by layer and batch.
-    chosen: the plans chosen by measurement, where that was asked for; tuned: the schedules.
+    chosen: the plans chosen by measurement, if requested; tuned: the schedules.
     missing: what has no time.
     """
 
@@ -383,18 +383,24 @@ def torch_candidate(
     torch.manual_seed(0)
     module = load_kernel(source, keep=False)().eval().to(device)
     x = torch.randn(operator.shapes(binding).input).to(device)
-    expected = module(x)
-    call: Callable[[torch.Tensor], torch.Tensor] = module
-    if form != "eager":
-        call = compiled(module, x, freeze=form == "frozen")
-    got = call(x)
-    error = float((got - expected).abs().max() / expected.abs().max())
-    if not error < 1e-4:
-        raise UserError(f"{name}: compiled and eager PyTorch differ by {error:.1e} of the maximum")
-    moved = 4 * (x.numel() + got.numel() + operator.params(binding))
+    call = _checked_form(name, module, x, form)
+    outputs = math.prod(operator.shapes(binding).output)
+    moved = 4 * (x.numel() + outputs + operator.params(binding))
     number = 1 if form == STRAIGHTFORWARD else number
     run = synchronized(lambda: call(x), device)
     return Candidate(f"{name} {form}", run, macs, moved, False, 0, number)
+
+
+def _checked_form(
+    name: str, module: torch.nn.Module, x: torch.Tensor, form: str
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A module in a form, which is compared with the eager module. UserError if they differ."""
+    call = module if form == "eager" else compiled(module, x, freeze=form == "frozen")
+    expected = module(x)
+    error = float((call(x) - expected).abs().max() / expected.abs().max())
+    if not error < 1e-4:
+        raise UserError(f"{name}: compiled and eager PyTorch differ by {error:.1e} of the maximum")
+    return call
 
 
 def synchronized(call: Callable[[], object], device: str) -> Callable[[], object]:
@@ -453,11 +459,19 @@ def _within(seconds: float | None) -> Iterator[None]:
 
 
 def module_candidate(
-    name: str, module: torch.nn.Module, shape: Sequence[int], device: str = "cpu"
+    name: str,
+    module: torch.nn.Module,
+    shape: Sequence[int],
+    device: str = "cpu",
+    form: str = "eager",
 ) -> Candidate:
-    """Return a module in eager PyTorch, whose MACs and bytes are not counted."""
+    """Return a module in PyTorch, whose MACs and bytes are not counted.
+
+    form: "eager", "frozen" or "autotune". UserError if a compiled form differs from the eager one.
+    """
     module, x = module.eval().to(device), torch.randn(*shape).to(device)
-    return Candidate(name, synchronized(lambda: module(x), device), 0, 0, False, 0)
+    call = module if form == "eager" else _checked_form(name, module, x, form)
+    return Candidate(name, synchronized(lambda: call(x), device), 0, 0, False, 0)
 
 
 def _convolutions(

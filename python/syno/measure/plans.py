@@ -10,9 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import statistics
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +20,10 @@ import torch
 
 from syno import _core
 from syno._util import checks
-from syno._util.cache_folder import cache_folder
+from syno._util.cache_folder import cache_folder, write_cached
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.private_files import check_folder, make_private_folder, read_private
+from syno._util.private_files import check_folder, read_private
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import FLAGS, compile_operator, find_compiler, processor
@@ -400,23 +398,9 @@ def _file(asked: Mapping[str, object]) -> Path:
 
 
 def _write(path: Path, choice: PlanChoice) -> None:
-    """In one step: whoever reads sees a whole file. Of two writers the later one stays."""
     content = dataclasses.asdict(choice)
     text = json.dumps({"choice": content, "sum": _sum(content)}, indent=1)
-    try:
-        make_private_folder(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".json")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the choice of a plan to '{path.parent}': {error}\n"
-            "  hint: set SYNO_CACHE to a folder that can be written and has room"
-        ) from error
+    write_cached(path, text, "the choice of a plan")
 
 
 def _read(path: Path, plans: Mapping[int, _core.Plan]) -> PlanChoice | None:

@@ -59,13 +59,23 @@ class SlotsRun:
 
 @dataclass
 class SlotKind:
-    """Slots that are alike; macs, params: of the original in one of them."""
+    """Slots that are alike.
+
+    slot: the first of them; slots: the names of all. layer: the original in words; macs, params: of
+    the original in one slot.
+    """
 
     slot: Placeholder
     input_shape: tuple[int, ...]
+    layer: str
     macs: int | None
     params: int
-    count: int = 0
+    slots: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many slots there are."""
+        return len(self.slots)
 
 
 def network_with_slots(
@@ -73,11 +83,8 @@ def network_with_slots(
 ) -> tuple[nn.Module, torch.Tensor]:
     """The model of that name with slots, and an input for it: zeros, `batch` samples."""
     net = models.build(model, size=size, **options)
-    images = models.describe(model).images is not None
-    kind = torch.float32 if images else torch.long
-    example = torch.zeros(batch, *models.built(net).input_shape, dtype=kind)
-    template = models.slots(net) if images else models.slots(net, example=example)
-    return template, example
+    one = models.built(net).example()
+    return models.slots(net), torch.zeros(batch, *one.shape[1:], dtype=one.dtype)
 
 
 def time_slots(
@@ -160,7 +167,7 @@ def slot_kinds(net: nn.Module, example: torch.Tensor) -> dict[str, SlotKind]:
         for handle in handles:
             handle.remove()
     rows = {row.name: row for row in layer_report(net).rows}
-    found: dict[tuple[object, ...], tuple[str, SlotKind]] = {}
+    found: dict[tuple[object, ...], SlotKind] = {}
     for name, slot in slots.items():
         if slot.original is None:
             raise UserError(f"slot '{name}' of the network has no original layer to time")
@@ -168,11 +175,11 @@ def slot_kinds(net: nn.Module, example: torch.Tensor) -> dict[str, SlotKind]:
             continue
         key = (repr(slot.original), slot.shapes, tuple(slot.binding.items()), shapes[name])
         if key not in found:
-            each = rows[name].macs
-            macs = None if each is None else each * len(example)
-            found[key] = name, SlotKind(slot, shapes[name], macs, rows[name].params)
-        found[key][1].count += 1
-    return dict(found.values())
+            row = rows[name]
+            macs = None if row.macs is None else row.macs * len(example)
+            found[key] = SlotKind(slot, shapes[name], row.layer, macs, row.params)
+        found[key].slots.append(name)
+    return {kind.slots[0]: kind for kind in found.values()}
 
 
 def fitting_binding(slot: Placeholder, operator: Operator, batch: int) -> dict[str, int] | None:

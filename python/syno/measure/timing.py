@@ -26,6 +26,9 @@ WARM_UP = 3
 # A machine is noisy when the middle half of a fixed computation's times spans more than this share
 # of their median.
 NOISE = 0.10
+# Seconds after which the threads of an engine have stopped waiting actively. Before, they would
+# take a core from the next call.
+PAUSE = 0.03
 # The fixed computation: a product of matrices of this size, some 0.3 ms on one core.
 _CONTROL_SIZE = 256
 
@@ -67,8 +70,7 @@ def interleaved(
 
     repeated: whether each call is made once more, untimed, before the one that is timed. A kernel
     fits into the caches, which the call before has filled with something else; a network does not.
-    pause: seconds of rest before each call. Threads of another engine wait actively for some
-    milliseconds after its call, and would take a core from the next one.
+    pause: seconds of rest before each call; PAUSE where engines have threads of their own.
     """
     times: list[list[float]] = [[] for _ in calls]
     for round_ in range(rounds):

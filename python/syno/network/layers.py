@@ -133,8 +133,7 @@ def conv1d(
     Arguments are as in `conv2d`. Any stride may be selected; the signal of such a slot is first
     averaged over windows of that size, or with pool=False the operator must make it shorter.
     """
-    strides = _choices("stride", stride)
-    return _conv("conv1d", kernel, groups, strides, dilation, name, minimum, pool)
+    return _conv("conv1d", kernel, groups, stride, dilation, name, minimum, pool)
 
 
 def conv3d(
@@ -151,8 +150,7 @@ def conv3d(
 
     Arguments are as in `conv1d`.
     """
-    strides = _choices("stride", stride)
-    return _conv("conv3d", kernel, groups, strides, dilation, name, minimum, pool)
+    return _conv("conv3d", kernel, groups, stride, dilation, name, minimum, pool)
 
 
 def conv_transpose2d(
@@ -169,7 +167,7 @@ def conv_transpose2d(
     stride, or with kernel 4, stride 2 and padding 1. An operator in such a slot makes the feature
     map larger itself. Layers whose number of channels, H or W is below `minimum` are kept.
     """
-    return _conv_transpose(2, kernel, groups, stride, name, minimum)
+    return _conv("conv_transpose2d", kernel, groups, stride, None, name, minimum, pool=False)
 
 
 def conv_transpose1d(
@@ -181,7 +179,7 @@ def conv_transpose1d(
     minimum: int = 4,
 ) -> LayerFilter:
     """Select transposed convolutions [N, C_in, L] -> [N, C_out, s*L]; see `conv_transpose2d`."""
-    return _conv_transpose(1, kernel, groups, stride, name, minimum)
+    return _conv("conv_transpose1d", kernel, groups, stride, None, name, minimum, pool=False)
 
 
 def conv_transpose3d(
@@ -193,33 +191,29 @@ def conv_transpose3d(
     minimum: int = 4,
 ) -> LayerFilter:
     """Select transposed convolutions of [N, C_in, D, H, W]; see `conv_transpose2d`."""
-    return _conv_transpose(3, kernel, groups, stride, name, minimum)
-
-
-def _conv_transpose(
-    dimensions: int,
-    kernel: int | tuple[int, ...] | None,
-    groups: int | tuple[int, ...] | None,
-    stride: int | tuple[int, ...] | None,
-    name: str | None,
-    minimum: int,
-) -> LayerFilter:
-    kind, strides = f"conv_transpose{dimensions}d", _choices("stride", stride)
-    return _conv(kind, kernel, groups, strides, None, name, minimum, pool=False)
+    return _conv("conv_transpose3d", kernel, groups, stride, None, name, minimum, pool=False)
 
 
 def _conv(
     kind: str,
     kernel: int | tuple[int, ...] | None,
     groups: int | tuple[int, ...] | None,
-    strides: tuple[int, ...] | None,
+    stride: int | tuple[int, ...] | None,
     dilation: int | tuple[int, ...] | None,
     name: str | None,
     minimum: int,
     pool: bool,
 ) -> LayerFilter:
-    sizes = _choices("kernel", kernel), _choices("groups", groups)
-    return LayerFilter(kind, *sizes, strides, _choices("dilation", dilation), name, minimum, pool)
+    return LayerFilter(
+        kind,
+        kernel=_choices("kernel", kernel),
+        groups=_choices("groups", groups),
+        stride=_choices("stride", stride),
+        dilation=_choices("dilation", dilation),
+        name=name,
+        minimum=minimum,
+        pool=pool,
+    )
 
 
 def linear(*, name: str | None = None, minimum: int = 4) -> LayerFilter:
@@ -394,11 +388,11 @@ def is_small_map(row: LayerRow) -> bool:
 
     A 1x1 convolution of a single position is not: it follows a mean over any feature map.
     """
-    places = [size for name, size in row.binding.items() if name in ("H", "W")]
-    if row.layer.startswith("conv 1x1") and set(places) == {1}:
+    sizes = {name: size for name, size in row.binding.items() if name in ("H", "W")}
+    if row.layer.startswith("conv 1x1") and {*sizes.values()} == {1}:
         return False
-    sizes = (f"{name}={size}" for name, size in row.binding.items() if name in ("H", "W"))
-    return row.reason.startswith(tuple(sizes)) and " is below " in row.reason
+    small = tuple(f"{name}={size}" for name, size in sizes.items())
+    return row.reason.startswith(small) and " is below " in row.reason
 
 
 def reasons(rows: list[LayerRow]) -> str:

@@ -68,7 +68,7 @@ class SlotBindings(TypedDict):
     layer_macs: list[float] | None
 
 
-class _NoSlotsError(UserError):
+class NoSlotsError(UserError):
     """No filter selects a layer."""
 
 
@@ -107,7 +107,7 @@ def put_slots(
         calls = None if seen is None else seen.calls.get(id(layer), [])
         macs = _macs(layer, calls, seen.batch) if seen is not None and calls else None
         share = macs / total if macs is not None and total else None
-        row = LayerRow(name, _describe(layer), macs, share, params=_params(layer))
+        row = LayerRow(name, _describe(layer), macs, share, params=weight_params(layer))
         if seen is not None and calls:
             runs = sum(given[0] for given, _ in calls) // max(seen.batch, 1)
             row = replace(row, runs=max(runs, 1))
@@ -122,7 +122,7 @@ def put_slots(
         if chosen is not None:
             made[id(layer)] = _slot(layer, row.binding, chosen, calls)
     if not made:
-        raise _NoSlotsError(
+        raise NoSlotsError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one layer that `where` selects      "
             f"got: none of {len(rows)} layers\n"
@@ -133,10 +133,10 @@ def put_slots(
     setattr(net, _ROWS, rows)
     setattr(net, _TOTALS, (total, params))
     if example_input is not None:
-        first = example_input[0] if isinstance(example_input, tuple) else example_input
+        inputs = example_input if isinstance(example_input, tuple) else (example_input,)
+        first = inputs[0]
         assert isinstance(first, torch.Tensor)
-        alone = isinstance(example_input, torch.Tensor) or len(example_input) == 1  # type: ignore[arg-type]
-        setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, alone))
+        setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, len(inputs) == 1))
     return net
 
 
@@ -145,15 +145,17 @@ def _usual_slots(net: nn.Module, example_input: object) -> nn.Module:
 
     A network that has slots already gets no layers of other kinds beside them.
     """
-    usual = _USUAL[:1] if slots(net) else _USUAL
+    candidates = _USUAL[:1] if slots(net) else _USUAL
+    kinds = {_kind(layer) for _, module in _layers(net) if (layer := _original(module)) is not None}
+    usual = [where for where in candidates if where.kind in kinds] or list(candidates)
     for where in usual:
         try:
             return put_slots(net, where, example_input)
-        except _NoSlotsError:
+        except NoSlotsError:
             continue
     try:
         return put_slots(net, usual[1:] or usual, example_input)  # has a reason for each layer
-    except _NoSlotsError as error:
+    except NoSlotsError as error:
         raise UserError(
             f"{error}\n  what to do: choose layers with syno.substitute(net, where=..., "
             "example_input=...)"
@@ -302,7 +304,9 @@ def layer_report(net: nn.Module) -> LayerReport:
     found = slots(net)
     if not found:
         plain = [
-            LayerRow(name, _describe(layer), None, None, reason=_NO_SLOT, params=_params(layer))
+            LayerRow(
+                name, _describe(layer), None, None, reason=_NO_SLOT, params=weight_params(layer)
+            )
             for name, layer in _layers(net)
         ]
         return LayerReport(tuple(plain), None, sum(p.numel() for p in net.parameters()))
@@ -325,7 +329,7 @@ def layer_report(net: nn.Module) -> LayerReport:
 def _blank(name: str, slot: Placeholder) -> LayerRow:
     original = slot.original
     layer = "placeholder" if original is None else _describe(original)
-    params = 0 if original is None else _params(original)
+    params = 0 if original is None else weight_params(original)
     return LayerRow(name, layer, None, None, dict(slot.binding), "slot", params=params)
 
 
@@ -337,7 +341,7 @@ def _current(row: LayerRow, slot: Placeholder) -> LayerRow:
         params = kernel.operator.params(kernel.binding)
         return replace(row, status="replaced", reason="", new_macs=macs, new_params=params)
     if kernel is not None:
-        return replace(row, status="replaced", reason="", new_params=_params(kernel))
+        return replace(row, status="replaced", reason="", new_params=weight_params(kernel))
     if slot.kept_because is not None:
         return replace(row, status="kept", reason=slot.kept_because)
     return replace(row, status="slot", reason="")
@@ -520,7 +524,7 @@ def _macs(layer: nn.Module, calls: Calls, batch: int) -> int:
     return filter_ * elements // max(batch, 1)
 
 
-def _params(layer: nn.Module) -> int:
+def weight_params(layer: nn.Module) -> int:
     """Elements of a layer's weight; its bias stays in the slot."""
     weight = getattr(layer, "weight", None)
     return weight.numel() if isinstance(weight, torch.Tensor) else 0

@@ -27,7 +27,12 @@ BASELINE = "baseline"
 TEST = "test"
 _A_TIME = "2026-01-31T10:00:00.000000Z"
 # What the option `latency` of a study names.
-ENGINES = {"compiled": "compiled by Syno", "eager": "eager PyTorch", "inductor": "TorchInductor"}
+ENGINES = {
+    "compiled": "compiled by Syno",
+    "eager": "eager PyTorch",
+    "inductor": "TorchInductor",
+    "predicted": "predicted, not measured",
+}
 STOP_TEXTS = {
     "evaluations": "all requested evaluations are completed",
     "seconds": "the time limit is reached",
@@ -54,9 +59,7 @@ def gather(summary: StudySummary) -> Report:
             by_ask.setdefault(evaluation.ask, []).append(evaluation)
     quarantined = {record.key for record in summary.quarantined}
     candidates = tuple(
-        _candidate(
-            found, specification, _moment(summary.study.created), quarantined, summary.objective
-        )
+        _candidate(found, specification, _moment(summary.study.created), quarantined)
         for _, found in sorted(by_ask.items())
     )
     model, data = settings.get("model"), settings.get("data")
@@ -154,11 +157,10 @@ def _candidate(
     specification: Specification,
     start: datetime.datetime,
     quarantined: set[str],
-    objective: Objective,
 ) -> Candidate:
     """Summarize the evaluations of an operator: the mean over the seeds of the last rung."""
     validation = [e for e in found if e.split != TEST]
-    good = [e for e in validation if objective.of(e.accuracy, e.details) is not None]
+    good = [e for e in validation if e.value is not None]
     shown = (good or validation)[-1]
     same = [e for e in good if e.rung == shown.rung]
     timed = next((e for e in reversed(validation) if e.latency_ms is not None), shown)

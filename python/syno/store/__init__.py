@@ -3,6 +3,7 @@
 Only this folder uses SQLAlchemy.
 """
 
+from syno.store.bundles import Bundle, BundleRow, read_bundle, write_bundle
 from syno.store.environment import capture_environment
 from syno.store.errors import (
     AlreadyCompletedError,
@@ -15,6 +16,7 @@ from syno.store.errors import (
 )
 from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
+from syno.store.measurements import DeviceMeasurement, Imported
 from syno.store.names import automatic_name
 from syno.store.records import (
     BaselineLatency,
@@ -40,11 +42,15 @@ __all__ = [
     "AlreadyCompletedError",
     "AskTakenError",
     "BaselineLatency",
+    "Bundle",
+    "BundleRow",
     "DamagedError",
+    "DeviceMeasurement",
     "DriverLostError",
     "Environment",
     "Evaluation",
     "EventRecord",
+    "Imported",
     "LeaseLostError",
     "LimitReachedError",
     "MeasurementResult",
@@ -66,5 +72,7 @@ __all__ = [
     "capture_environment",
     "check_search",
     "current_settings",
+    "read_bundle",
     "recover",
+    "write_bundle",
 ]

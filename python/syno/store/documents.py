@@ -43,6 +43,23 @@ class EngineTime(TypedDict):
     spread_ms: float
 
 
+class PredictedLatency(TypedDict, total=False):
+    """A latency that was predicted and not measured.
+
+    median_ms: of its distribution; low_ms, high_ms: 90 % of it lie between; ratio: to the
+    prediction for the original network; whole: whether the layers that stay are part of the
+    milliseconds; device: that it is for; samples: what the predictor has learned from.
+    """
+
+    median_ms: float
+    low_ms: float
+    high_ms: float
+    ratio: float
+    whole: bool
+    device: str
+    samples: int
+
+
 class Details(TypedDict, total=False):
     """What an evaluation found that has no column of its own.
 
@@ -55,6 +72,7 @@ class Details(TypedDict, total=False):
     not_compiled: why operators were trained in eager PyTorch although they were to be compiled.
     control, noisy: how quiet the machine was while the network was timed; latency_engine: what ran
         it, eager PyTorch if it is absent; rivals: the original network in other engines, by name.
+    predicted_latency: of a trial without a measured one.
     latency_ratio: of the original network in INT8 to the one in float32.
     calibration_images, network_macs, int8_macs, float_parts: of a quantized network.
     holdout_accuracy, holdout_loss: of a finalist, whose own values are those of the test split.
@@ -84,6 +102,7 @@ class Details(TypedDict, total=False):
     latency_engine: str
     rivals: dict[str, EngineTime]
     latency_ratio: float
+    predicted_latency: PredictedLatency
     calibration_images: int
     network_macs: int
     int8_macs: int
@@ -140,6 +159,7 @@ class LatencySettings(TypedDict, total=False):
     warmup: int
     threads: int
     latency: str
+    predictor: str
 
 
 class MetricDocument(TypedDict):
@@ -182,7 +202,7 @@ class EventData(TypedDict, total=False):
 
     proposal, ask: of `asked`, `leased`, `dropped`, `promoted` (with `rung`), `told` and `evaluated`
         (with `status`).
-    operators, keys, digest, rules, rejections: of `space`.
+    operators, keys, digest, rules, rejections: of `space`; operators and digest of `imported`.
     reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
     key: of `released`, and with the text of the operator of `enqueued`.
     evaluations, seconds, training: of `resumed`.

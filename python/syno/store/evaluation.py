@@ -48,13 +48,18 @@ class Evaluation:
 
     def __repr__(self) -> str:
         parts = [f"{short_id(self.text, self.key) or self.kind} {self.status}"]
-        values = {self.objective.name: self.objective.of(self.accuracy, self.details)}
+        values = {self.objective.name: self.value}
         if self.objective.is_share or self.objective.is_entropy:
             values |= {"accuracy": self.accuracy, "loss": self.details.get("loss")}
         parts += [f"{name} {value:.4g}" for name, value in values.items() if value is not None]
         if self.latency_ms is not None:
             parts.append(f"{self.latency_ms:.3g} ms")
         return f"<trial {self.ask}: {', '.join([*parts, *[self.reason][: bool(self.reason)]])}>"
+
+    @property
+    def value(self) -> float | None:
+        """The value of the objective; None if the evaluation has none."""
+        return self.objective.of(self.accuracy, self.details)
 
     @property
     def precision(self) -> str:

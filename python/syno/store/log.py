@@ -92,12 +92,12 @@ def append(
     return sequence
 
 
-def events(connection: Connection, study: int) -> list[EventRecord]:
-    """Return all events of a study, in order."""
+def events(connection: Connection, study: int, after: int = 0) -> list[EventRecord]:
+    """Return the events of a study after the event with this number, in order."""
     column = schema.event.c
     rows = connection.execute(
         select(column.sequence, column.kind, column.data, column.created)
-        .where(column.study_id == study)
+        .where(column.study_id == study, column.sequence > after)
         .order_by(column.sequence)
     )
     return [EventRecord(*row) for row in rows]

@@ -25,6 +25,10 @@ COSTS: Mapping[str, str] = {
     "params": "parameters of the replaced layers",
     "memory": "peak memory of the training in bytes",
 }
+# Those that are known of an operator before it is trained.
+KNOWN = ("macs", "params")
+# Measures that a search takes from `PredictedLatency` where nothing was measured.
+PREDICTABLE: Mapping[str, str] = {"latency_ratio": "ratio", "latency_ms": "median_ms"}
 # More would make the exact hypervolume slow.
 MOST_TARGETS = 4
 # Progress is an increase of the hypervolume, or of the best value, by more than this share.
@@ -43,7 +47,7 @@ class Result(Protocol):
 
     @property
     def details(self) -> Mapping[str, object]:
-        """With the loss, and the peak memory as `peak_bytes`."""
+        """With the loss, the peak memory as `peak_bytes`, and a predicted latency."""
 
 
 R = TypeVar("R", bound=Result)
@@ -96,6 +100,11 @@ class Objectives:
         default = Target(self.objective.name, self.objective.greater_is_better)
         return self.targets == (default,) and not self.constraints
 
+    @property
+    def measures(self) -> set[str]:
+        """The measures of the targets and constraints."""
+        return {t.measure for t in self.targets} | {c.measure for c in self.constraints}
+
     def value(self, measure: str, result: Result) -> float | None:
         """Return a measure of a result; None if the result does not have it."""
         if measure == self.objective.name:
@@ -105,7 +114,19 @@ class Objectives:
             if measure == "memory"
             else getattr(result, measure, None)
         )
+        if found is None and measure in PREDICTABLE:
+            found = _predicted(result).get(PREDICTABLE[measure])
         return float(found) if isinstance(found, (int, float)) else None
+
+    def is_predicted(self, result: Result) -> bool:
+        """Whether a target or a constraint compares a result by a predicted latency."""
+        measures = {target.measure for target in self.targets}
+        measures |= {constraint.measure for constraint in self.constraints}
+        return any(
+            getattr(result, name, None) is None and field in _predicted(result)
+            for name, field in PREDICTABLE.items()
+            if name in measures
+        )
 
     def scores(self, result: Result) -> tuple[float, ...] | None:
         """Return the values of the targets, greater is better; None if one is missing."""
@@ -124,7 +145,7 @@ class Objectives:
     @property
     def limit_costs(self) -> bool:
         """Whether a constraint bounds what is known of an operator before it is trained."""
-        return any(c.measure in ("macs", "params") for c in self.constraints)
+        return any(c.measure in KNOWN for c in self.constraints)
 
     def known_before_training(self, macs: float | None, params: float | None) -> bool:
         """Whether an operator satisfies the constraints on its MACs and parameters."""
@@ -219,6 +240,12 @@ class Objectives:
         """Return one coordinate of `shares`."""
         start = 2.0 if target.measure == self.objective.name else 1.0
         return value / unit if target.maximize else start - value / unit
+
+
+def _predicted(result: Result) -> Mapping[str, object]:
+    """Return the predicted latency of a result; nothing if it has none."""
+    found = result.details.get("predicted_latency")
+    return found if isinstance(found, Mapping) else {}
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:

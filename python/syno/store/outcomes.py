@@ -152,6 +152,21 @@ def _add_result(
         )
 
 
+def add_measured(
+    connection: Connection,
+    evaluation: int,
+    operator: int,
+    result: tuple[VerificationResult, MeasurementResult],
+    environment: tuple[int, Environment],
+    rows: Rows,
+) -> None:
+    """Store a measurement with its verification and its baseline, of one environment."""
+    verified, measured = result
+    source = (_add_verification(connection, operator, verified, environment[0], rows), verified)
+    baseline = _add_baseline(connection, evaluation, measured.baseline, environment[0], rows)
+    _add_measurement(connection, evaluation, source, measured, baseline, environment, rows)
+
+
 def environment_id(
     connection: Connection, environment: Environment, rows: Rows | None = None
 ) -> int:

@@ -153,7 +153,7 @@ def _evaluation_json(evaluation: Evaluation) -> dict[str, object]:
     more = ("macs", "params", "seconds", "rung", "rung_index")
     found = {"id": identity(evaluation.text or "") or None}
     found |= {name: getattr(evaluation, name) for name in (*names, *more)}
-    text = ("loss", "perplexity", "bits_a_byte")
+    text = ("loss", "perplexity", "bits_a_byte", "predicted_latency")
     details: Mapping[str, object] = evaluation.details
     return found | {name: details[name] for name in text if name in details}
 

@@ -21,12 +21,14 @@ from sqlalchemy import Connection, Engine, Select, false, select, update
 from syno._util.command_line import command_line
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.store import leasing, log, outcomes, presence, quarantine, schema
+from syno.store import leasing, log, measurements, outcomes, presence, quarantine, schema
+from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import WRITES, Address, make_engine, now, parse_address
 from syno.store.errors import DamagedError, damaged, not_a_store, translated
 from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
+from syno.store.measurements import DeviceMeasurement, Imported
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
 from syno.store.raw import NamedRow
@@ -240,10 +242,10 @@ class Store:
             log.lock_study(connection, study.id)
             return log.append(connection, study.id, kind, data)
 
-    def events(self, study: StudyRecord) -> list[EventRecord]:
-        """The study's log, in order."""
+    def events(self, study: StudyRecord, after: int = 0) -> list[EventRecord]:
+        """The study's log, in order, after the event with this number."""
         with self._reading() as connection:
-            return log.events(connection, study.id)
+            return log.events(connection, study.id, after)
 
     def proposals(self, study: StudyRecord) -> list[ProposalRecord]:
         """The study's proposals, in the order of asking."""
@@ -315,16 +317,21 @@ class Store:
         """The study's evaluations on the validation split in float32, in the order of asking, and
         for each operator in the order in which they were told."""
         with self._reading() as connection:
-            return evaluations(connection, study.id)
+            return evaluations(connection, study)
 
-    def progress(self, study: StudyRecord) -> Progress:
-        """What the study has proposed and found, all at one moment of its log."""
+    def progress(self, study: StudyRecord, known: Sequence[EventRecord] = ()) -> Progress:
+        """What the study has proposed and found, all at one moment of its log.
+
+        Args:
+            study: the study.
+            known: the first events of its log, which are not read again.
+        """
         with self._snapshot() as connection:
             return Progress(
-                tuple(log.events(connection, study.id)),
+                (*known, *log.events(connection, study.id, after=len(known))),
                 tuple(log.proposals(connection, study.id)),
                 tuple(log.rung_results(connection, study.id)),
-                tuple(evaluations(connection, study.id)),
+                tuple(evaluations(connection, study)),
             )
 
     def sequence(self, study: StudyRecord) -> int:
@@ -452,6 +459,16 @@ class Store:
         """Stores a further evaluation of an answered proposal: see `outcomes.add_evaluation`."""
         with self._writing() as connection:
             outcomes.add_evaluation(connection, study.id, ask, outcome, environment)
+
+    def import_bundle(self, study: StudyRecord, bundle: Bundle) -> Imported:
+        """Stores the measurements of another machine: see `measurements.import_rows`."""
+        with self._writing() as connection:
+            return measurements.import_rows(connection, study.id, bundle)
+
+    def device_measurements(self, study: StudyRecord) -> list[DeviceMeasurement]:
+        """The measurements of other machines, in the order of asking."""
+        with self._reading() as connection:
+            return list(measurements.device_measurements(connection, study.id))
 
     def summary(self, study: StudyRecord | str | int | None = None) -> StudySummary:
         """The whole study as one value, for reports and export."""

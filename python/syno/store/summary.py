@@ -16,7 +16,7 @@ from syno._util.errors import UserError
 from syno.store import log, quarantine, schema
 from syno.store.documents import EventData, SettingsDocument
 from syno.store.evaluation import Evaluation
-from syno.store.objective import ACCURACY, Objective, objective_of
+from syno.store.objective import Objective, objective_of
 from syno.store.objectives import Objectives, objectives_of
 from syno.store.raw import NamedRow
 from syno.store.records import (
@@ -79,8 +79,12 @@ class StudySummary:
 
     @property
     def archive(self) -> tuple[Evaluation, ...]:
-        """Those of `compared` that satisfy the constraints and that no other one beats."""
-        return tuple(self.objectives.archive(self.compared))
+        """Those of `compared` that satisfy the constraints and that no other one beats.
+
+        A result whose latency was predicted guides the search, but is not among them.
+        """
+        found = (e for e in self.compared if not self.objectives.is_predicted(e))
+        return tuple(self.objectives.archive(found))
 
     @property
     def hypervolume(self) -> float | None:
@@ -90,6 +94,9 @@ class StudySummary:
         """
         if len(self.objectives.targets) == 1:
             return None
+        if any(map(self.objectives.is_predicted, self.compared)):
+            found = self.archive
+            return self.objectives.volume(found, self.baseline) if found else None
         return next((value for value in reversed(self.progress) if value is not None), None)
 
     @cached_property
@@ -109,9 +116,7 @@ class StudySummary:
 
     def quality(self, evaluation: Evaluation | None) -> float | None:
         """Return the value of the objective in an evaluation."""
-        if evaluation is None:
-            return None
-        return self.objective.of(evaluation.accuracy, evaluation.details)
+        return None if evaluation is None else evaluation.value
 
     @property
     def trained(self) -> tuple[Evaluation, ...]:
@@ -156,19 +161,13 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> Setti
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Read a whole study, within the transaction of the caller."""
-    objective = objective_of(study.settings)
-    every = _evaluations(connection, study.id, objective)
+    every = _evaluations(connection, study)
     found = [e for e in every if _is_compared(e)]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
     of_operators = tuple(e for e in found if e.kind != BASELINE)
     baselines = tuple(e for e in found if e.kind == BASELINE)
-    objective = objective_of(study.settings)
-    highest = _highest(
-        e
-        for e in of_operators
-        if e.status == OK and objective.of(e.accuracy, e.details) is not None
-    )
+    highest = _highest(e for e in of_operators if e.status == OK and e.value is not None)
     return StudySummary(
         study=study,
         baseline=next((e for e in baselines if e.rung_index == highest), None),
@@ -184,7 +183,7 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     )
 
 
-def evaluations(connection: Connection, study: int) -> list[Evaluation]:
+def evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
     """Return the evaluations in float32 on the validation split, which guide a search."""
     return [e for e in _evaluations(connection, study) if _is_compared(e)]
 
@@ -193,10 +192,9 @@ def _is_compared(evaluation: Evaluation) -> bool:
     return evaluation.split != TEST and evaluation.precision == FLOAT32
 
 
-def _evaluations(
-    connection: Connection, study: int, objective: Objective = ACCURACY
-) -> list[Evaluation]:
-    return [_evaluation(row, objective) for row in _evaluation_rows(connection, study)]
+def _evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
+    objective = objective_of(study.settings)
+    return [_evaluation(row, objective) for row in _evaluation_rows(connection, study.id)]
 
 
 def _highest(evaluations: Iterable[Evaluation]) -> int:
@@ -240,8 +238,16 @@ def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
         .join(schema.evaluation, evaluation.proposal_id == proposal.id)
         .join(schema.environment, environment.id == evaluation.environment_id)
         .outerjoin(schema.operator, schema.operator.c.id == proposal.operator_id)
-        .outerjoin(schema.measurement, measurement.evaluation_id == evaluation.id)
-        .outerjoin(schema.baseline, baseline.evaluation_id == evaluation.id)
+        .outerjoin(
+            schema.measurement,
+            (measurement.evaluation_id == evaluation.id)
+            & (measurement.environment_id == evaluation.environment_id),
+        )
+        .outerjoin(
+            schema.baseline,
+            (baseline.evaluation_id == evaluation.id)
+            & (baseline.environment_id == evaluation.environment_id),
+        )
         .where(proposal.study_id == study)
         .order_by(proposal.ask, evaluation.id)
     )

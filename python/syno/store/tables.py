@@ -8,6 +8,7 @@ from syno._util import numbers
 from syno._util.tables import Table
 from syno.operators.summary import short_id
 from syno.store.documents import EngineTime
+from syno.store.evaluation import Evaluation
 from syno.store.overview import (
     NEXT,
     best_of,
@@ -130,11 +131,20 @@ def operators_table(summary: StudySummary, limit: int | None = None) -> Table:
         ("latency>", lambda e: numbers.milliseconds(e.latency_ms)),
         ("original>", lambda e: numbers.milliseconds(e.baseline_latency_ms)),
         ("speed-up>", lambda e: numbers.speedup(e.latency_ratio)),
+        *([("predicted>", _predicted)] if any(map(_predicted, summary.evaluations)) else []),
         ("MACs>", lambda e: numbers.count(e.macs)),
         ("params>?", lambda e: numbers.count(e.params)),
         ("primitives~?", lambda e: numbers.primitives(e.primitives)),
         ("status~", lambda e: e.status if e.status == "ok" else f"{e.status}: {e.reason}"),
     )
+
+
+def _predicted(evaluation: Evaluation) -> str:
+    """The predicted speed-up of an operator, or its predicted milliseconds; empty without one."""
+    found = evaluation.details.get("predicted_latency", {})
+    if "ratio" in found:
+        return f"~{numbers.speedup(found['ratio'])}"
+    return f"~{numbers.milliseconds(found['median_ms'])}" if found else ""
 
 
 def progress_lines(summary: StudySummary) -> list[str]:
@@ -148,7 +158,7 @@ def progress_lines(summary: StudySummary) -> list[str]:
     if gain is not None:
         lines.append(
             f"The next {NEXT} operators are expected to improve {_gained(summary, gain)}, if the "
-            "search goes on as before."
+            "search continues as before."
         )
     objectives = summary.objectives
     if not objectives.are_default:

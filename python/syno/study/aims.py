@@ -14,15 +14,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from syno.store.objectives import Constraint, Objectives, Target, ranked
+from syno.store.objectives import KNOWN, Constraint, Objectives, Target, ranks
 from syno.store.records import OK
 from syno.study.candidates import Candidates
 from syno.study.improvement import expected_gain
-from syno.study.methods.history import Entry, History
+from syno.study.methods.history import Entry, History, Trial
 from syno.surrogate import Prediction, SurrogateModel
 
 Array = NDArray[np.float64]
-KNOWN = ("macs", "params")
 # Results that are so many interquartile ranges below the median are no worse than that.
 _FAR = 3.0
 
@@ -39,6 +38,7 @@ class Aims:
     """What operators with results have, and what a new one adds to it.
 
     units: of the targets, as `Objectives.units`.
+    places, trials: of the operators with a result; the trial of a failure is None.
     values: of the measures, by name, for each entry; NaN for failures.
     """
 
@@ -46,6 +46,7 @@ class Aims:
     units: tuple[float, ...]
     candidates: Candidates
     places: NDArray[np.int64]
+    trials: tuple[Trial | None, ...]
     values: dict[str, Array]
 
     @staticmethod
@@ -65,37 +66,21 @@ class Aims:
         units = next((found for t in good if (found := objectives.units(t)) is not None), None)
         if is_single or units is None:
             return None
-        names = {t.measure for t in objectives.targets} | {
-            c.measure for c in objectives.constraints
-        }
         values = {
             name: np.array(
                 [math.nan if t is None else _number(objectives.value(name, t)) for t in trials]
             )
-            for name in sorted(names)
+            for name in sorted(objectives.measures)
         }
         if not all(np.isfinite(values[name]).any() for name in values if name not in KNOWN):
             return None
         places = [candidates.place(entry.key) for entry in entries]
-        return Aims(objectives, units, candidates, np.array(places), values)
+        return Aims(objectives, units, candidates, np.array(places), tuple(trials), values)
 
     def ranks(self) -> Array:
-        """Return the ranks of the operators with a result, as `syno.store.objectives.ranked`."""
-        scores: dict[int, tuple[float, ...] | None] = {}
-        beyond: dict[int, float] = {}
-        for number in range(len(self.places)):
-            found = {name: float(values[number]) for name, values in self.values.items()}
-            point = tuple(
-                found[t.measure] if t.maximize else -found[t.measure]
-                for t in self.objectives.targets
-            )
-            scores[number] = point if all(map(math.isfinite, point)) else None
-            beyond[number] = sum(
-                c.violation(None if math.isnan(found[c.measure]) else found[c.measure])
-                for c in self.objectives.constraints
-            )
-        ranks = ranked(scores, beyond)
-        return np.array([ranks[number] for number in range(len(self.places))])
+        """Return the ranks of the operators with a result, as `syno.store.objectives.ranks`."""
+        found = ranks(self.objectives, dict(enumerate(self.trials)))
+        return np.array([found[number] for number in range(len(self.trials))])
 
     def gain(self, features: Array, places: NDArray[np.int64], pool: Array, fit: Fit) -> Array:
         """Return by how much operators are expected to increase the hypervolume.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from syno._util import numbers
 from syno.operators.summary import short_id
+from syno.store.documents import PredictedLatency
 from syno.store.objective import ACCURACY, objective_of
 from syno.study.answers import Proposal
 from syno.study.observer import Observer
@@ -99,6 +100,10 @@ class Narration(Observer):
             latency = numbers.milliseconds(timed.median_ms if timed else None)
             if outcome.measurement is not None:
                 latency += f" ({numbers.speedup(outcome.measurement.ratio)})"
+            elif timed is None and "ratio" in (
+                predicted := outcome.details.get("predicted_latency", PredictedLatency())
+            ):
+                latency = f"predicted {numbers.speedup(predicted['ratio'])}"
             mark = self._mark(proposal, value)
             shown = f"{self._objective.shown(value):>7}"
             if not self._objective.is_share:

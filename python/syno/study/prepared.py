@@ -17,6 +17,7 @@ from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.fidelity.ladder import Ladder
 from syno.study.observer import Observer
+from syno.study.predictions import predictor_document
 from syno.study.settings import StudySettings, stored_timing
 
 if TYPE_CHECKING:
@@ -124,9 +125,16 @@ def evaluator_of(
     checkpoints: Checkpoints | None,
     weights: Weights | None,
     device: str = "cpu",
+    predictor: str | None = None,
 ) -> Iterator[Evaluator | RungEvaluator]:
-    """Make the evaluator of a study, in processes of its own if that is wanted and possible."""
+    """Make the evaluator of a study, in processes of its own if that is wanted and possible.
+
+    Args:
+        device: that the networks are trained on.
+        predictor: a file of a latency predictor, which replaces measurements.
+    """
     from syno.study.evaluate.evaluator import NetworkEvaluator
+    from syno.study.evaluate.predicted import PREDICTED
     from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
 
@@ -139,6 +147,14 @@ def evaluator_of(
         "kernels": training.get("kernels", "eager"),
         "weights": None if weights is None else weights.folder,
     }
+    if predictor is not None:
+        arguments["timing"] = dataclasses.replace(arguments["timing"], latency=PREDICTED)
+    if arguments["timing"].latency == PREDICTED:
+        path = predictor or settings.latency.get("predictor")
+        arguments["predictor"], note = predictor_document(
+            store, record, settings, rungs.network, path
+        )
+        observer.on_note(note)
     if device != "cpu":
         arguments["device"] = device
     if rungs.ladder is None:

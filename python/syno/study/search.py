@@ -281,6 +281,7 @@ def resume(
     patience: int | None = None,
     isolation: IsolationOptions | None = None,
     release: str | None = None,
+    predictor: str | None = None,
     observer: Observer | None = None,
     callbacks: Sequence[Callback] = (),
     jobs: int | None = None,
@@ -296,6 +297,8 @@ def resume(
     isolation: options that are given (not None) count from now on.
     release: the start of an operator's key, `baseline`, or `all`: lets it out of quarantine, to be
         evaluated next.
+    predictor: a file of `LatencyPredictor.save`: this process predicts latencies with it, and
+        measures none.
 
     jobs: as in `search`. If another process drives the study, this one takes over when it dies.
 
@@ -357,7 +360,7 @@ def resume(
                 f"given up after {max_attempts} attempts that end the process; one that was given "
                 "up before is evaluated again when it is released (--release)"
             )
-        return _run(opened, continued, rungs, folder, observer, callbacks, jobs)
+        return _run(opened, continued, rungs, folder, observer, callbacks, jobs, predictor)
 
 
 @contextlib.contextmanager
@@ -416,6 +419,7 @@ def _run(
     observer: Observer,
     callbacks: Sequence[Callback],
     jobs: int | None,
+    predictor: str | None = None,
 ) -> StudyResults:
     calls = Callbacks(store, callbacks)
     around: dict[str, Any] = {
@@ -432,7 +436,9 @@ def _run(
         if checkpoints is not None:
             checkpoints.keep(study.checkpoints_needed)
         given = (store, study.record, study.settings, rungs, data_dir)
-        with evaluator_of(*given, observer, checkpoints, around["weights"]) as evaluator:
+        with evaluator_of(
+            *given, observer, checkpoints, around["weights"], predictor=predictor
+        ) as evaluator:
             run(study, evaluator, **around)
     return StudyResults.of(store.summary(study.record), store)
 

@@ -143,12 +143,13 @@ def kernel_settings(train: TrainOptions) -> TrainingSettings:
 
 def timing_settings(timing: TimingOptions) -> LatencySettings:
     """Return the settings of a study that stand for timing options."""
-    return {
+    found: LatencySettings = {
         "repeats": timing.repeats,
         "warmup": timing.warmup,
         "threads": timing.threads,
         "latency": timing.latency or "eager",
     }
+    return found if timing.predictor is None else found | {"predictor": timing.predictor}
 
 
 def stored_timing(latency: LatencySettings) -> TimingOptions:

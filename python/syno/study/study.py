@@ -79,6 +79,9 @@ class Study(Answers):
         self._candidates = candidates
         self._method = method
         self._by_text: dict[str, Operator] | None = None
+        self._log: tuple[EventRecord, ...] = ()  # as far as it was read
+        # The number of results since progress, with the results that it was counted in.
+        self._stale: tuple[list[RungResult], int] = ([], 0)
         self._began = time.monotonic()
         self._seconds_before = 0.0
         self._results_before = len(store.rung_results(record))
@@ -219,7 +222,7 @@ class Study(Answers):
 
         It is not proposed by this. Results of open proposals may change it.
         """
-        progress = self.store.progress(self.record)
+        progress = self._progress()
         records = progress.proposals
         count = sum(p.kind == OPERATOR and (p.is_open or p.is_evaluated) for p in records)
         if not records or (evaluations is not None and count >= evaluations):
@@ -263,13 +266,15 @@ class Study(Answers):
             self.exhausted,
             errors,
             due=self._due(records, results),
-            stale=self._since_progress(),
+            stale=self._since_progress(results),
         )
 
-    def _since_progress(self) -> int:
-        if not self.counts_progress:  # it reads the whole study
+    def _since_progress(self, results: list[RungResult]) -> int:
+        if not self.counts_progress:
             return 0
-        return since_progress(self.store.summary(self.record))
+        if results != self._stale[0]:  # it reads the whole study
+            self._stale = results, since_progress(self.store.summary(self.record))
+        return self._stale[1]
 
     def _due(self, records: list[ProposalRecord], results: list[RungResult]) -> int:
         """Count the evaluations that are due beside new operators: promotions, interrupted
@@ -329,7 +334,7 @@ class Study(Answers):
         while True:
             if evaluations is not None:  # choosing may take long
                 self.store.check_limit(self.record, evaluations, self._holder)
-            progress = self.store.progress(self.record)
+            progress = self._progress()
             records = progress.proposals
             number = records[-1].ask + 1 if records else int(not self.settings.baseline)
             operator = None
@@ -363,6 +368,12 @@ class Study(Answers):
             if event.kind == ENQUEUED and event.data["key"] not in proposed:
                 return self._operator(event.data["text"])
         return None
+
+    def _progress(self) -> Progress:
+        """Return the state of the study; only new events of its log are read."""
+        progress = self.store.progress(self.record, self._log)
+        self._log = progress.events
+        return progress
 
     def proposal(self, record: ProposalRecord, rung: int) -> Proposal:
         """Return a proposal of the store as it was at a rung."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,13 +113,9 @@ def _template(
     results: StudyResults, net: nn.Module | None, shape: NetworkShape
 ) -> tuple[nn.Module, torch.Tensor]:
     """Return the network with its slots, and an input of it."""
-    import copy
-
     import torch
 
-    from syno.network import models
-    from syno.network.placeholder import slots
-    from syno.network.substitute import substitute
+    from syno.study.evaluate.network import with_slots
 
     settings = settings_of(results.study, list(results.events))
     inside, tokens = shape["input_shape"], shape["vocabulary"]
@@ -131,26 +128,30 @@ def _template(
             "  what to do: pass net=, the same network with any weights"
         )
     if net is not None:
-        template = copy.deepcopy(net).eval()
-        if not slots(template):
-            return substitute(template, example_input=example), example
-        with torch.no_grad():
-            template(example)  # slots record the sizes of their feature maps
-        return template, example
-    options = {k: v for k, v in settings.model_options.items() if k != "weights"}
+        return with_slots(net, example), example
     assert settings.model is not None
-    if tokens is not None:
-        given = {"vocabulary": tokens, "context": inside[0], **options}
-        built = models.build(settings.model, **given)  # type: ignore[arg-type]  # numbers
-        return models.slots(built, example=example), example
-    built = models.build(
-        settings.model,
-        classes=shape["classes"],
-        channels=inside[0],
-        size=inside[1],
-        **options,  # type: ignore[arg-type]  # numbers
-    )
-    template = models.slots(built)
-    with torch.no_grad():
-        template.eval()(example)
-    return template, example
+    return model_of_shape(settings.model, settings.model_options, shape, example), example
+
+
+def model_of_shape(
+    name: str, options: Mapping[str, int | str], shape: NetworkShape, example: torch.Tensor
+) -> nn.Module:
+    """Return a model of the catalogue with its slots, with any weights.
+
+    Args:
+        name: the name of the model.
+        options: its options. Initial weights are left out.
+        shape: as it was trained.
+        example: an input of it.
+    """
+    from syno.network import models
+
+    sizes: dict[str, int | str | None]
+    if shape["vocabulary"] is None:
+        channels, size = shape["input_shape"][:2]
+        sizes = {"classes": shape["classes"], "channels": channels, "size": size}
+    else:
+        sizes = {"vocabulary": shape["vocabulary"], "context": shape["input_shape"][0]}
+    sizes |= {option: value for option, value in options.items() if option != "weights"}
+    built = models.build(name, **sizes)  # type: ignore[arg-type]  # `weights` is a path
+    return models.slots(built, example=example)

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
-from syno._util.json_types import Json, JsonObject
+from syno._util.json_types import Json, flattened
 
 _MAGIC = b"SYNOCKP1"
 _DIGEST = 32
@@ -178,23 +178,13 @@ def check_signature(path: Path, found: Signature, wanted: Signature) -> None:
 
 def _changes(found: Mapping[str, Json], wanted: Mapping[str, Json]) -> str:
     """` (epochs 3, now 4; recipe.batch 8, now 16)`."""
-    flat = [_flat(content) for content in (found, wanted)]
+    flat = [flattened(content) for content in (found, wanted)]
     parts = [
         f"{key} {flat[0].get(key)}, now {flat[1].get(key)}"
         for key in dict.fromkeys([*flat[0], *flat[1]])
         if flat[0].get(key) != flat[1].get(key)
     ]
     return f" ({'; '.join(parts)})" if parts else ""
-
-
-def _flat(content: Mapping[str, Json], before: str = "") -> JsonObject:
-    flat: JsonObject = {}
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{before}{key}.")
-        else:
-            flat[before + key] = value
-    return flat
 
 
 def _digest(data: memoryview) -> bytes:

@@ -19,10 +19,10 @@ from syno.codegen import emitters
 from syno.codegen.native import no_compiler
 from syno.codegen.verify.check import Comparison, MismatchError
 from syno.measure import kernels
+from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.kernels import Candidate, KernelRun, synchronized
 from syno.measure.plans import choose_plan
 from syno.measure.roofline import measure_roofline
-from syno.measure.tunings import tune_kernel
 from syno.operators.operator import Operator
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
 from syno.tune.results import LayerRow
@@ -74,7 +74,11 @@ class Torch:
         if subject.operator is None:
             for form in self._forms:
                 progress(f"original layer, {form}")
-                found.append(self._original(subject, form, task.device))
+                found.append(
+                    kernels.module_candidate(
+                        form, subject.original, subject.shape, task.device, form
+                    )
+                )
             return found
         operator, binding = subject.computation()
         for number in _plans(task, operator, binding, "pytorch", progress):
@@ -84,19 +88,6 @@ class Torch:
                 name = f"plan {number}" if form == EAGER else f"plan {number}, {form}"
                 found.append(_named(name, made))
         return found
-
-    def _original(self, subject: Subject, form: str, device: str) -> Candidate:
-        made = kernels.module_candidate(form, subject.original, subject.shape, device)
-        if form == EAGER:
-            return made
-        module = subject.original.to(device)
-        x = torch.randn(subject.shape).to(device)
-        expected = module(x)
-        call = kernels.compiled(module, x, freeze=form == "frozen")
-        error = float((call(x) - expected).abs().max() / expected.abs().max())
-        if not error < 1e-4:
-            raise UserError(f"compiled and eager PyTorch differ by {error:.1e} of the maximum")
-        return dataclasses.replace(made, call=synchronized(lambda: call(x), device))
 
 
 class Cpp:
@@ -160,7 +151,7 @@ class Triton:
             given = [torch.from_numpy(array.copy()).to(task.device) for array in (x, *weights)]
             return function(*given).cpu().numpy()
 
-        outputs = _verified(TRITON, case, on_arrays)
+        outputs = verified(TRITON, case, on_arrays)
         shapes = operator.shapes(binding)
         tensors = [torch.randn(s).to(task.device) for s in (shapes.input, *shapes.weights)]
         call = synchronized(lambda: function(*tensors), task.device)
@@ -187,7 +178,7 @@ class Tvm:
 
         operator, binding = subject.computation()
         case = emitters.Case(operator.canonical, binding)
-        tuned = tvm_schedules.tuned(
+        function = tvm_schedules.compile_tuned(
             emitters.get(TVM).source(case),
             folder,
             trials=task.trials,
@@ -196,14 +187,14 @@ class Tvm:
             progress=progress,
         )
         shapes = operator.shapes(binding)
-        outputs = _verified(TVM, case, lambda x, weights: tuned.run(x, weights, shapes.output))
+        outputs = verified(TVM, case, lambda x, weights: function.run(x, weights, shapes.output))
         random = np.random.default_rng(0)
         x, *weights = (
             random.standard_normal(shape, np.float32) for shape in (shapes.input, *shapes.weights)
         )
         moved = 4 * (x.size + sum(w.size for w in weights) + int(np.prod(shapes.output)))
-        call = tuned.prepared(x, weights, shapes.output)
-        name = f"{tuned.trials} trials"
+        call = function.prepared(x, weights, shapes.output)
+        name = f"{function.trials} trials"
         return [Candidate(name, call, operator.macs(binding), moved, True, outputs)]
 
 
@@ -218,6 +209,10 @@ _BACK_ENDS: dict[str, BackEnd] = {
 
 def problem(task: Task) -> str:
     """Why a task cannot be done on this machine; empty where it can."""
+    if task.tracker is not None:
+        from syno.tune import tvm_remote
+
+        return tvm_remote.problem(task)
     back_end = _BACK_ENDS[task.back_end]
     if task.device not in back_end.devices:
         return f"{task.back_end} does not run on the device '{task.device}'"
@@ -238,10 +233,14 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
     Raises:
         UserError: the layer has no form in the back end, or its code is wrong.
     """
+    if task.tracker is not None:
+        from syno.tune import tvm_remote
+
+        return tvm_remote.measured(task, subject, folder, progress)
     candidates = _BACK_ENDS[task.back_end].candidates(task, subject, folder, progress)
     timed = list(candidates)
-    if subject.pool is not None:
-        timed.append(kernels.module_candidate("pool", subject.pool, subject.shape, task.device))
+    if subject.moves is not None:
+        timed.append(kernels.module_candidate("moves", subject.moves, subject.shape, task.device))
     progress("timing")
     run = KernelRun(task.threads, task.rounds, measure_roofline(task.threads))
     kernels.time_candidates(run, subject.layer, task.batch, [kernels.control_candidate(), *timed])
@@ -256,7 +255,7 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
         best_ms=best.best_ms,
         median_ms=best.median_ms,
         spread_ms=best.spread_ms,
-        pool_ms=0.0 if subject.pool is None else run.times[-1].median_ms,
+        pool_ms=0.0 if subject.moves is None else run.times[-1].median_ms,
         macs=best.macs,
         roofline=best.roofline,
         outputs=best.outputs,
@@ -278,7 +277,7 @@ def _named(name: str, candidate: Candidate) -> Candidate:
     return dataclasses.replace(candidate, kernel=name, plan=1, tuning="")
 
 
-def _verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:
+def verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:
     """Compares code with the interpreter; how many outputs. UserError if it is wrong."""
     comparison = Comparison(emitters.get(name), case, 0)
     try:

@@ -6,6 +6,7 @@ a shorter one (`targets`, `operators`, `models`, `layers`). `grid.schema.json` d
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -33,8 +34,10 @@ class Target:
     """A device.
 
     name: in tables; device: "cpu" or "cuda"; threads: number of threads of CPU code; rpc_key: the
-    key at an RPC tracker; target, target_host: as TVM writes them, None for this machine; prefix:
-    the folder of the results; baseline_dir: the folder of those of original layers below it.
+    key at a tracker; tracker: its address, None for work on this machine; secret: the file with
+    its secret; target, target_host: as TVM writes them, None for the processor of the device;
+    prefix: the folder of the results; baseline_dir: the folder of those of original layers below
+    it.
     """
 
     name: str
@@ -45,6 +48,8 @@ class Target:
     target: str | None = None
     target_host: str | None = None
     baseline_dir: str = _BASELINE
+    tracker: str | None = None
+    secret: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,13 @@ def schema() -> dict[str, Json]:
     return found
 
 
-def read_grid(path: Path) -> Grid:
+def read_grid(path: Path, *, tracker: str | None = None, secret: Path | None = None) -> Grid:
     """Read a grid from a JSON file.
 
-    Folders in it are relative to the folder of the file.
+    Args:
+        path: the file. Folders in it are relative to its folder.
+        tracker: the address of a tracker, for targets with an `rpc_key` that name none.
+        secret: the file with the secret of that tracker.
 
     Raises:
         UserError: the file cannot be read, or has a field or a value that is not known.
@@ -101,7 +109,7 @@ def read_grid(path: Path) -> Grid:
         ) from error
     try:
         check(content, schema(), "the grid")
-        return _grid(content, path)
+        return _grid(content, path, tracker, secret)
     except UserError as error:
         raise UserError(f"{error}\n  in {path}") from error
 
@@ -114,9 +122,13 @@ def single_grid(
     out: Path,
     device: str = CPU,
     threads: int = 1,
+    rpc_key: str | None = None,
+    target: str | None = None,
+    tracker: str | None = None,
+    secret: Path | None = None,
     **options: object,
 ) -> Grid:
-    """A grid of one target: this machine.
+    """A grid of one target: this machine, or a device of a tracker.
 
     Args:
         operators: operators, as for `syno train`.
@@ -125,17 +137,26 @@ def single_grid(
         out: the folder of the results.
         device: "cpu" or "cuda".
         threads: number of threads of CPU code.
+        rpc_key, target, tracker, secret: as in `Target`.
         options: other fields of `Grid`.
     """
     check_threads(threads)
-    target = Target("here", out, device, threads)
+    if (rpc_key is None) != (tracker is None):
+        raise UserError(
+            "a device is named by its key and its tracker\n"
+            "  expected: both --rpc-key KEY and --tracker HOST:PORT, or neither of them"
+        )
+    found = Target(rpc_key or "here", out, device, threads, rpc_key, target)
+    found = dataclasses.replace(found, tracker=tracker, secret=secret)
     places = _places(operators, models, layers)
-    return Grid((target,), places, **options)  # type: ignore[arg-type]
+    return Grid((found,), places, **options)  # type: ignore[arg-type]
 
 
-def _grid(content: Mapping[str, object], path: Path) -> Grid:
+def _grid(
+    content: Mapping[str, object], path: Path, tracker: str | None, secret: Path | None
+) -> Grid:
     given: dict[str, object] = dict(content)
-    targets = _targets(given.pop("targets"), path)  # type: ignore[arg-type]
+    targets = _targets(given.pop("targets"), path, tracker, secret)  # type: ignore[arg-type]
     folders: Mapping[str, list[str]] = given.pop("kernels_dirs", {})  # type: ignore[assignment]
     lists: list[list[str]] = [given.pop(name, []) for name in ("operators", "models", "layers")]  # type: ignore[misc]
     places = _places(*lists)
@@ -189,7 +210,9 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_]", "", name.removeprefix("torchvision/"))
 
 
-def _targets(given: Sequence[Mapping[str, object]], path: Path) -> tuple[Target, ...]:
+def _targets(
+    given: Sequence[Mapping[str, object]], path: Path, tracker: str | None, secret: Path | None
+) -> tuple[Target, ...]:
     found: list[Target] = []
     for number, each in enumerate(given):
         fields = dict(each)
@@ -201,21 +224,34 @@ def _targets(given: Sequence[Mapping[str, object]], path: Path) -> tuple[Target,
                 f"  expected: another 'name' of targets[{number}]"
             )
         prefix = fields.pop("prefix", None) or f"{path.stem}-tuned/{name}"
-        threads = fields.pop("threads", None) or _cores(str(fields.get("target", "")))
+        own = fields.pop("secret", None)
+        if "rpc_key" in fields and tracker is not None and "tracker" not in fields:
+            fields["tracker"] = tracker
+        remote = "tracker" in fields
+        if remote and "rpc_key" not in fields:
+            raise UserError(
+                f"the target '{name}' has a tracker and no 'rpc_key'\n"
+                "  expected: the key of a device, as `syno device list` prints it"
+            )
+        threads = fields.pop("threads", None) or _cores(str(fields.get("target", "")), remote)
         check_threads(threads)
         found.append(
             Target(
                 name=str(name),
                 prefix=path.parent / str(prefix),
                 threads=threads,  # type: ignore[arg-type]
+                secret=secret if own is None else path.parent / str(own),
                 **fields,  # type: ignore[arg-type]
             )
         )
     return tuple(found)
 
 
-def _cores(target: str) -> int:
-    """The number of cores of a CPU target, or of this machine where that is less."""
-    here = len(os.sched_getaffinity(0))
+def _cores(target: str, remote: bool) -> int:
+    """The number of cores of a CPU target, by default 1 on another machine; here at most those of
+    this machine, which are the default."""
     found = _CORES.search(target)
+    if remote:
+        return 1 if found is None else max(1, int(found[1]))
+    here = len(os.sched_getaffinity(0))
     return here if found is None else max(1, min(int(found[1]), here))

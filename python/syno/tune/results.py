@@ -2,7 +2,7 @@
 
 FOLDER/task.json       the task
 FOLDER/result.json     its result, written in one step at the end
-FOLDER/layers/*.json   a file for each layer, so that a task that was killed goes on
+FOLDER/layers/*.json   a file for each layer, with which a killed task is resumed
 FOLDER/tvm/            what MetaSchedule keeps of each layer
 FOLDER/lock            held by the process that works on the task
 FOLDER/log.jsonl       a line for each beginning and each end
@@ -36,10 +36,11 @@ class LayerRow:
 
     layer: its name; count: how often the model has it; kept: whether the original layer is there
     because the operator does not fit. form: what was the fastest, such as "plan 2"; forms: the
-    median of each form in milliseconds. best_ms, median_ms, spread_ms: of that form. pool_ms: the
-    pooling before an operator in a slot of stride 2. macs: of its plan, 0 where unknown; roofline:
-    the share of what the machine can do, None for code of others. outputs: how many outputs were
-    compared with the interpreter. control_spread: how much a fixed computation varied.
+    median of each form in milliseconds. best_ms, median_ms, spread_ms: of that form. pool_ms: what
+    a slot computes beside the operator: the pooling where it has a stride of 2, or the way to the
+    phases of a dilation. macs: of its plan, 0 where unknown; roofline: the share of what the
+    machine can do, None for code of others. outputs: how many outputs were compared with the
+    interpreter. control_spread: how much a fixed computation varied.
     """
 
     layer: str

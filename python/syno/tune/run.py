@@ -42,7 +42,7 @@ def run_grid(
     """Do all tasks that have no result yet.
 
     Each runs in a process of its own. A task that fails, crashes or cannot run here gets a result
-    with the reason, and the next one begins. What is interrupted goes on when it is called again.
+    with the reason, and the next one begins. An interrupted task is resumed by the next call.
 
     Args:
         tasks: from `tasks_of`.

@@ -25,7 +25,8 @@ class Subject:
 
     layer, count: as in `LayerRow`; operator, binding: what computes there; None for an original
     layer, which is `original`, a module for inputs of `shape`. kept: whether that stands there
-    because the operator does not fit. pool: the pooling before the operator.
+    because the operator does not fit. moves: what a slot computes beside the operator: a pooling,
+    or the way of the map to the phases of a dilation and back.
     """
 
     layer: str
@@ -34,7 +35,7 @@ class Subject:
     shape: tuple[int, ...]
     operator: Operator | None = None
     binding: Mapping[str, int] | None = None
-    pool: nn.Module | None = None
+    moves: nn.Module | None = None
     kept: bool = False
 
     def computation(self) -> tuple[Operator, dict[str, int]]:
@@ -83,7 +84,7 @@ def subjects_of(task: Task) -> list[Subject]:
                 kind.input_shape,
                 operator=None if binding is None else operator,
                 binding=binding,
-                pool=None if binding is None else kind.slot.pool,
+                moves=None if binding is None else kind.slot.moves,
                 kept=operator is not None and binding is None,
             )
         )

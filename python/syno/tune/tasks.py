@@ -51,6 +51,8 @@ class Task:
     trials: int
     plans: int
     rounds: int
+    tracker: str | None = None
+    secret: str | None = None
 
     @property
     def name(self) -> str:
@@ -60,7 +62,10 @@ class Task:
     @property
     def key(self) -> str:
         """A digest of all that decides the result."""
-        content = {k: v for k, v in self.as_json().items() if k not in ("folder", "problem")}
+        left_out = ("folder", "problem", "tracker", "secret")
+        content = {k: v for k, v in self.as_json().items() if k not in left_out}
+        if self.tracker is not None:
+            content["remote"] = True
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -120,10 +125,9 @@ def _operators(
     try:
         named = named_operators([str(beside) if in_folder else operand])
     except UserError as error:
-        what = (
-            f"in the folder '{beside}', and no operator '{operand}'" if place.from_folders else ""
-        )
-        problem = f"there is no operator {what}".strip() if what else str(error)
+        problem = str(error)
+        if place.from_folders:
+            problem = f"there is no operator in the folder '{beside}', and no operator '{operand}'"
         return [(operand, target.prefix / _safe(operand), problem)]
     if in_folder and len(named) == 1:
         return [(operand, beside, named[0])]
@@ -161,6 +165,8 @@ def _task(
         trials=grid.trials,
         plans=grid.plans,
         rounds=grid.rounds,
+        tracker=target.tracker,
+        secret=None if target.secret is None else str(target.secret),
     )
 
 

@@ -1,7 +1,7 @@
 """Schedules of TVM's MetaSchedule for the code of one operator.
 
 TVM 0.27 has it as `tvm.s_tir.meta_schedule`. Its database stays in the folder of a layer, so that
-an interrupted search goes on with the trials that it lacks.
+an interrupted search continues with the trials that it lacks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +27,8 @@ from syno.study.evaluate import processes
 
 Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"
+# The file in the folder of a layer with what TVM prints.
+_MESSAGES = "messages.txt"
 # With fewer trials there is nothing that an evolution, or a model of the time, could learn from.
 _LEAST_EVOLVED = 32
 # A schedule is given up after so long; a process of TVM takes half a minute to begin on a busy
@@ -36,11 +39,30 @@ _FAILED_SECONDS = 1e9
 _BATCH = 16
 
 
+@dataclass(frozen=True)
+class Remote:
+    """Devices on which trials run: the address of their tracker, their key, the file of its secret,
+    and how many there are."""
+
+    tracker: str
+    key: str
+    secret: str | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Best:
+    """The compiled function `main` with the best schedule, of so many that were measured."""
+
+    executable: Any
+    trials: int
+
+
 class _Call(Protocol):
     def __call__(self, *tensors: object) -> object: ...
 
 
-class Tuned:
+class CompiledFunction:
     """A compiled function of x, the weights and y.
 
     trials: how many schedules were measured; the best of them is compiled.
@@ -61,10 +83,15 @@ class Tuned:
     def prepared(
         self, x: Array, weights: Sequence[Array], shape: Sequence[int]
     ) -> Callable[[], object]:
-        """A call on these arrays."""
+        """A call on these arrays, which returns TVM's tensor y; the next call overwrites it."""
         given = [self._tensor(array) for array in (x, *weights)]
         y = self._tensor(np.zeros(tuple(shape), np.float32))
-        return lambda: self._function(*given, y)
+
+        def call() -> object:
+            self._function(*given, y)
+            return y
+
+        return call
 
 
 def missing() -> str | None:
@@ -77,7 +104,7 @@ def missing() -> str | None:
     return f"this package of TVM has no MetaSchedule ({_TUNER}); apache-tvm 0.27 has it"
 
 
-def tuned(
+def compile_tuned(
     source: str,
     folder: Path,
     *,
@@ -85,7 +112,23 @@ def tuned(
     threads: int,
     target: str | None,
     progress: Callable[[str], None],
-) -> Tuned:
+) -> CompiledFunction:
+    """Search the schedule of the code of an operator for this machine: see `best`."""
+    found = best(source, folder, trials=trials, threads=threads, target=target, progress=progress)
+    imported().get_global_func("runtime.config_threadpool")(1, threads)
+    return CompiledFunction(found.executable["main"], found.trials)
+
+
+def best(
+    source: str,
+    folder: Path,
+    *,
+    trials: int,
+    threads: int,
+    target: str | None,
+    progress: Callable[[str], None],
+    remote: Remote | None = None,
+) -> Best:
     """Search the schedule of the code of an operator, as the emitter `tvm` writes it.
 
     The search runs in a process of its own without torch: TVM inspects the stack while it loads,
@@ -98,33 +141,38 @@ def tuned(
         threads: number of threads of the code.
         target: as TVM's command lines write it; None for this machine.
         progress: called with what is done.
+        remote: devices on which the trials run; None for this machine.
 
     Raises:
         UserError: MetaSchedule fails, or finds no schedule that runs.
     """
     asked = {"source": source, "folder": str(folder), "trials": trials, "threads": threads}
     folder.mkdir(parents=True, exist_ok=True)
-    with subprocess.Popen(
-        helper_process.command("syno.tune.tvm_schedules"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=helper_process.environment(),
-    ) as process:
+    with (
+        open(folder / _MESSAGES, "a", encoding="utf-8") as messages,
+        subprocess.Popen(
+            helper_process.command("syno.tune.tvm_schedules"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            env=helper_process.environment(),
+        ) as process,
+    ):
         assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps({**asked, "target": target, "parent": os.getpid()}))
+        more = {"target": target, "remote": remote and asdict(remote), "parent": os.getpid()}
+        process.stdin.write(json.dumps(asked | more))
         process.stdin.close()
         for line in process.stdout:
             progress(line.strip())
     if process.returncode != 0:
         raise UserError(
             f"the search of MetaSchedule ended with exit code {process.returncode}\n"
-            f"  what to do: {folder / 'logs'} says what was tried"
+            f"  what to do: {folder / _MESSAGES} says why, and {folder / 'logs'} what was tried"
         )
     progress("compiling the best schedule")
     tvm, meta_schedule = imported(), importlib.import_module(_TUNER)
-    tvm.get_global_func("runtime.config_threadpool")(1, threads)
-    device = tvm.target.Target(_target(target, threads, tvm))
+    device = device_target(target, threads)
     database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
     schedule = meta_schedule.tir_integration.compile_tir(database, _module(source, tvm), device)
     if schedule is None:
@@ -132,7 +180,7 @@ def tuned(
             f"MetaSchedule found no schedule that runs in {trials} trials\n"
             f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
         )
-    return Tuned(tvm.compile(schedule.mod, target=device)["main"], _timed(database))
+    return Best(tvm.compile(schedule.mod, target=device), _timed(database))
 
 
 def main() -> None:
@@ -153,15 +201,16 @@ def main() -> None:
     told(done)
     if done >= trials:
         return
+    builder, runner = _measuring(asked["remote"], asked["target"], threads, meta_schedule)
     meta_schedule.tir_integration.tune_tir(
         mod=_module(asked["source"], tvm),
-        target=tvm.target.Target(_target(asked["target"], threads, tvm)),
+        target=device_target(asked["target"], threads),
         work_dir=folder,
         max_trials_global=trials - done,
         num_trials_per_iter=min(_BATCH, trials - done),
         num_tuning_cores=threads,
-        builder=meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS),
-        runner=meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS),
+        builder=builder,
+        runner=runner,
         cost_model=_cost_model(),
         strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
         measure_callbacks=[
@@ -170,6 +219,23 @@ def main() -> None:
         ],
         seed=done + 1,
     )
+
+
+def _measuring(
+    remote: Mapping[str, Any] | None, target: str | None, threads: int, meta_schedule: Any
+) -> tuple[Any, Any]:
+    """What builds trials, and what measures them: on this machine, or on devices."""
+    if remote is None:
+        own = meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS)
+        return own, meta_schedule.runner.LocalRunner(timeout_sec=_SECONDS)
+    from syno.devices import parse_address, read_secret
+    from syno.devices import tvm_remote as devices
+
+    given = Remote(**remote)
+    secret = None if given.secret is None else read_secret(Path(given.secret))
+    place = devices.Place(parse_address(given.tracker), given.key, secret, seconds=_SECONDS)
+    compiler = devices.linker(target or "")
+    return devices.builder(compiler), devices.runner(place, threads, given.count)
 
 
 def _timed(database: Any) -> int:
@@ -206,6 +272,12 @@ def _counter(meta_schedule: Any, done: int, told: Callable[[int], None]) -> Any:
             told(count)
 
     return Counter()
+
+
+def device_target(text: str | None, threads: int) -> Any:
+    """A target of TVM for a device with so many threads; None for this machine."""
+    tvm = imported()
+    return tvm.target.Target(_target(text, threads, tvm))
 
 
 def _target(text: str | None, threads: int, tvm: Any) -> Mapping[str, object]:

@@ -6,31 +6,21 @@ has finished by then stays.
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
 
 import torch
 
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
-from syno.codegen.native import no_compiler
-from syno.codegen.native.compiler import find_compiler
-from syno.store.environment import capture_environment
 from syno.study.evaluate import processes
+from syno.tune.machine import described_machine
 from syno.tune.results import DONE, FAILED, LayerRow, Results, TaskResult
 from syno.tune.tasks import Task
-
-_CLOCK = "cpu MHz"
-# Packages of back ends whose versions a result names.
-_PACKAGES = ("apache-tvm", "triton", "xgboost-cpu")
 
 
 def main() -> None:
@@ -96,25 +86,25 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
 
 def _environment(task: Task) -> JsonObject:
     """The device, its clock, threads and versions."""
-    found: JsonObject = asdict(capture_environment(threads=task.threads, rules=""))
-    found.pop("rules")
-    libraries = dict(found["libraries"])  # type: ignore[arg-type, call-overload]
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            libraries[name] = importlib.metadata.version(name)
-    found["libraries"] = libraries
-    if task.device == "cuda" and torch.cuda.is_available():
-        found["device"] = torch.cuda.get_device_name()
-    if no_compiler() is None:
-        found["compiler"] = find_compiler().version
-    found["clocks_mhz"] = _clocks()
-    return found
+    found = described_machine(task.threads, task.device)
+    if task.tracker is None:
+        return found
+    for own in ("compiler", "clocks_mhz"):  # of this machine
+        found.pop(own, None)
+    return found | _of_device(task)
 
 
-def _clocks() -> list[float]:
-    """The clock of each core as the system states it now; empty where it does not."""
+def _of_device(task: Task) -> JsonObject:
+    """What the tracker says of the device of a task; its key where the tracker does not answer."""
+    from syno.tune import tvm_remote
+
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    return [float(line.partition(":")[2]) for line in lines if line.startswith(_CLOCK)]
+        device, *others = tvm_remote.devices(task)
+    except UserError:
+        return {"device": task.rpc_key}
+    names = {each.name for each in (device, *others)}
+    return {
+        "device": f"{task.rpc_key}: {', '.join(sorted(names - {''})) or 'unknown'}",
+        "platform": device.machine,
+        "libraries": {"apache-tvm": device.tvm, "syno": device.syno},
+    }

@@ -157,9 +157,7 @@ TreeSearch::Path TreeSearch::descend(std::uint64_t number, const std::uint32_t* 
   return path;
 }
 
-std::uint32_t TreeSearch::select(std::uint64_t number) const {
-  if (random_share(number, kIsSample) < options_.samples) return *sample(number, kSample);
-  const Path path = descend(number, nullptr);
+std::uint32_t TreeSearch::simulate(std::uint64_t number, const Path& path) const {
   if (path.kinds.size() == path.edges.size())
     return *sample(number, kSimulate, lattice_->below(path.node));
   std::vector<std::uint32_t> below;
@@ -171,10 +169,23 @@ std::uint32_t TreeSearch::select(std::uint64_t number) const {
   return *sample(number, kSimulate, below);
 }
 
+bool TreeSearch::is_sample(std::uint64_t number) const {
+  return random_share(number, kIsSample) < options_.samples;
+}
+
+std::uint32_t TreeSearch::select(std::uint64_t number) const {
+  if (is_sample(number)) return *sample(number, kSample);
+  return simulate(number, descend(number, nullptr));
+}
+
 void TreeSearch::inserting(std::uint64_t number, std::uint32_t op) {
-  Path path = select(number) == op && random_share(number, kIsSample) >= options_.samples
-                  ? descend(number, nullptr)
-                  : descend(number, &op);
+  Path path;
+  bool is_selected = false;
+  if (!is_sample(number)) {
+    path = descend(number, nullptr);
+    is_selected = simulate(number, path) == op;
+  }
+  if (!is_selected) path = descend(number, &op);
   for (const std::size_t slot : path.revealed)
     (slot < kinds_.size() ? kind_places_[slot] : nodes_[slot - kinds_.size()]).in_tree = true;
   path.revealed.clear();

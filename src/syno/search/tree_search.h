@@ -97,6 +97,10 @@ class TreeSearch final : public SearchMethod {
 
   // `below`: only children that this operator is below.
   Path descend(std::uint64_t number, const std::uint32_t* below) const;
+  // The new operator below the end of a path that is proposed.
+  std::uint32_t simulate(std::uint64_t number, const Path& path) const;
+  // Whether the proposal is sampled from the whole space.
+  bool is_sample(std::uint64_t number) const;
   std::vector<Child> kinds_of(std::uint32_t node, const std::uint32_t* below) const;
   std::vector<Child> nodes_of(std::size_t kind, const std::uint32_t* below) const;
   // The child to go to, and whether it has no visit yet.

@@ -13,8 +13,10 @@ from torch.utils.data import TensorDataset
 
 import syno
 from syno import UserError
+from syno.adaptation.pipeline import adapt as pipeline
 from syno.adaptation.pipeline.rivals import rivals
 from syno.store import Store
+from syno.study.evaluate import engines
 
 from .conftest import Net, options
 from .conftest import adapted as adapt
@@ -26,7 +28,12 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(trained, data, store):
+def before(trained):
+    return copy.deepcopy(trained.state_dict())
+
+
+@pytest.fixture(scope="module")
+def found(before, trained, data, store):
     return adapt(trained, data, store, name="one")
 
 
@@ -51,8 +58,7 @@ def test_the_adapted_network_is_close_to_the_original(found, data):
     assert right > 0.8
 
 
-def test_the_original_does_not_change(found, trained, data):
-    before = copy.deepcopy(trained.state_dict())
+def test_the_original_does_not_change(found, before, trained):
     assert all(torch.equal(v, trained.state_dict()[k]) for k, v in before.items())
     assert not syno.slots(trained)
 
@@ -90,6 +96,41 @@ def test_an_interrupted_adaptation_goes_on(phase, found, trained, data, tmp_path
             if event.kind == "finding"
         ]
     assert len(findings) == len(set(findings))
+
+
+def test_a_half_trained_network_continues_without_another_fit(trained, data, tmp_path, monkeypatch):
+    def interrupt(now, done, total, remark):
+        if now.startswith("fine-tuning") and done > total / 2:
+            raise KeyboardInterrupt
+
+    store, given = str(tmp_path / "runs.db"), {"name": "two", "fidelity": {"epochs": 2}}
+    with pytest.raises(KeyboardInterrupt):
+        adapt(trained, data, store, **given, progress=interrupt)
+
+    def again(*_, **__):
+        raise AssertionError("the operators are fitted again")
+
+    monkeypatch.setattr(pipeline, "assembled", again)
+    (network,) = adapt(trained, data, store, **given).networks
+    assert network.row.value > 0.7
+    (file,) = tmp_path.rglob("*.safetensors")
+    assert file.name == "macs-0.6x-0.safetensors"
+
+
+def test_without_a_compiler_a_note_says_that_all_is_eager(trained, data, tmp_path, monkeypatch):
+    def stop(now, done, total, remark):
+        told.append((now, remark))
+        if now == "original":
+            raise KeyboardInterrupt
+
+    told = []
+    monkeypatch.setattr(engines, "no_compiler", lambda: "there is no C++ compiler\n  hint: ...")
+    with pytest.raises(KeyboardInterrupt):
+        adapt(trained, data, str(tmp_path / "runs.db"), options=syno.AdaptOptions(), progress=stop)
+    notes = [remark for phase, remark in told if phase == "note"]
+    assert notes == [
+        "operators are trained and measured in eager PyTorch: there is no C++ compiler"
+    ]
 
 
 def test_other_settings_are_another_adaptation(found, trained, data, store):

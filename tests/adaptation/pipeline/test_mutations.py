@@ -52,11 +52,20 @@ def test_moves_change_sizes_indices_and_windows() -> None:
     assert any(expected[0] in each for each in formulas), formulas
     assert any(expected[1] in each for each in formulas), formulas
     assert not any(expected[2] in each for each in formulas)
-    assert any("s" in each for each in formulas)  # dilated
+    assert any("h+a*s-k*s/2" in each for each in formulas), formulas  # dilated
     windows = {
         each.operator.formula() for each in mutations([candidate("shift-conv")], [], 100, seed=0)
     }
     assert all("x[n,i" in each for each in windows)
+
+
+def test_a_causal_window_stays_causal() -> None:
+    plain = candidate("conv2d")
+    text = plain.text.replace("unfold o2 r1 ->", "unfold o2 r1 causal ->")
+    parent = Candidate("causal", "given", text, plain.sizes)
+    formulas = {each.operator.formula() for each in mutations([parent], [parent], 100, seed=0)}
+    assert any("h+a*s-k*s+1" in each for each in formulas), formulas  # dilated
+    assert all("h+a" not in each or "-k+1" in each or "-k*s+1" in each for each in formulas)
 
 
 def test_every_parent_gets_its_turn_and_the_draw_is_the_same() -> None:

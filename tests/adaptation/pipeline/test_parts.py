@@ -13,12 +13,24 @@ import syno
 from syno import UserError
 from syno.adaptation.choice import Choices
 from syno.adaptation.pipeline.goals import Goal, goal
+from syno.adaptation.pipeline.journal import open_journal
 from syno.adaptation.pipeline.latency import LatencyModel
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.scores import combined
 from syno.adaptation.pipeline.screening import best_fronts
 from syno.network import models
+from syno.store import Store
+
+# Settings.
+
+
+def test_long_settings_are_compared_whole():
+    with Store.open("sqlite://") as store:
+        open_journal(store, "one", "one", {"operators": [300 * "a" + "b"]}, 0)
+        with pytest.raises(UserError, match="with other settings\n  operators: "):
+            open_journal(store, "one", "one", {"operators": [300 * "a" + "c"]}, 0)
+
 
 # Goals.
 

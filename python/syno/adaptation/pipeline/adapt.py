@@ -13,11 +13,12 @@ from torch import nn
 from syno._util.options import grouped
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
+from syno.adaptation.pipeline.kinds import by_slot
+from syno.adaptation.pipeline.progress import Observer
 from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
-from syno.adaptation.pipeline.run import Observer, Run, Scored, started
+from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
-from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
 from syno.store import Store
@@ -98,7 +99,8 @@ def adapt(
         name: of the study; an existing adaptation is continued, also with other goals.
         seed: of samples and trainings.
         progress: called with (phase, done, total, remark). The phase `study` has the name of the
-            study as its remark, and `forecast` a sentence about the time.
+            study as its remark, `forecast` a sentence about the time, and `note` one about what
+            cannot be compiled.
 
     Raises:
         UserError: the network does not fit the data or is not better than a guess, no layer can be
@@ -151,7 +153,7 @@ def _adapted(
         run.progress("choice", number, len(wanted), name_of(goals))
         with journal.phase("choice"):
             over = run.budget.until("choice", 1.0 / (len(wanted) - number))
-            chosen.append(scored.selector.select(goals, journal, run.refitting, over))
+            chosen.append(scored.selector.select(goals, run.refitting, over))
     run.progress("choice", len(wanted), len(wanted), "")
     networks = []
     for number, selected in enumerate(chosen):
@@ -163,8 +165,7 @@ def _adapted(
         from syno.adaptation.pipeline.rivals.rivals import Rivals
 
         with journal.phase("rivals"):
-            found = Rivals(run, scored).rows(networks, wanted, run.told("rivals"))
-            others, failures = found
+            others, failures = Rivals(run, scored).rows(networks, wanted, run.told("rivals"))
     original = scored.original
     if final:
         with journal.phase("test split"):
@@ -195,33 +196,17 @@ def _network(run: Run, scored: Scored, selected: Selected, left: int) -> Adapted
 
     fidelity = run.lengths.fidelity(selected.goal, structure, left)
     run.forecast(run.lengths.forecast(fidelity, left))
-    net, results, value = fine_tuned(
-        run.subject,
+    row, net = run.tuner.network(
         selected.goal,
+        "an operator for each slot",
         build,
         structure,
-        run.options,
-        run.journal,
-        run.seed,
-        run.told(f"fine-tuning {selected.goal}"),
+        selected.ratio,
         fidelity,
+        run.told(f"fine-tuning {selected.goal}"),
     )
     costs = scored.selector.costs(selected.choice)
-    original_ms = run.journal.get("original", "")["latency_ms"]
-    values = tuple(each.value for each in results)
-    row = NetworkRow(
-        name=selected.goal,
-        about="an operator for each slot",
-        value=sum(values) / len(values),
-        values=values,
-        fitted=value,
-        ratio=selected.ratio,
-        latency_ms=selected.ratio * original_ms,
-        engine=run.options.engine,
-        macs=round(costs[MACS]),
-        params=round(costs[PARAMS]),
-        seconds=sum(each.seconds for each in results),
-    )
+    row = dataclasses.replace(row, macs=round(costs[MACS]), params=round(costs[PARAMS]))
     return AdaptedNetwork(row, _slot_rows(scored, selected), net)
 
 
@@ -234,8 +219,8 @@ def _final(
     """Measure everything on the test split, once."""
 
     def of(name: str, net: nn.Module) -> float | None:
-        found = run.journal.once("test", name, lambda: run.source.test(net))
-        return None if found is None else float(found)
+        found: float | None = run.journal.once("test", name, lambda: run.source.test(net))
+        return found
 
     first = dataclasses.replace(original, test=of("original", run.subject.original))
     for each in networks:
@@ -248,10 +233,10 @@ def _final(
 
 
 def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
-    of_slot = {slot: kind for kind in scored.kinds.values() for slot in kind.slots}
+    of_slot = by_slot(scored.kinds)
     rows = []
     for slot, entries in scored.selector.entries.items():
-        entry = next(e for e in entries if e.candidate.name == selected.choice[slot])
+        entry = scored.selector.entry(slot, selected.choice[slot])
         chosen = entry.candidate
         rows.append(
             SlotRow(
@@ -273,13 +258,13 @@ def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
 
 def _goals(latency: object, slots: object, macs: object, params: object) -> list[list[Goal]]:
     given = {LATENCY: latency, SLOTS: slots, MACS: macs, PARAMS: params}
-    if all(value is None for value in given.values()):
-        given[LATENCY] = USUAL_GOALS
     lists = [
         [goal(resource, each) for each in _several(value)]
         for resource, value in given.items()
-        if value is not None and _several(value)
+        if _several(value)
     ]
+    if not lists:
+        lists = [[goal(LATENCY, each) for each in USUAL_GOALS]]
     return [list(chosen) for chosen in itertools.product(*lists)]
 
 
@@ -291,4 +276,6 @@ def _has_usual_length(fidelity: Fidelity | str | Mapping[str, int] | None) -> bo
 
 
 def _several(value: object) -> list[object]:
+    if value is None:
+        return []
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from syno.adaptation.activations import Activations
-from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
 from syno.adaptation.pipeline.screening import Fits
 from syno.adaptation.pipeline.subject import Subject
@@ -23,7 +23,7 @@ def empty(subject: Subject, kinds: Mapping[str, Kind], choice: Choice) -> nn.Mod
     """The network with the chosen operators, whose weights are initial ones."""
     net = subject.copy()
     found = slots(net)
-    of_slot = {slot: kind for kind in kinds.values() for slot in kind.slots}
+    of_slot = by_slot(kinds)
     for name, candidate in choice.items():
         _fill(found[name], of_slot[name], candidate)
     return net

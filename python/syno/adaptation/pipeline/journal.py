@@ -10,6 +10,7 @@ from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import flattened
 from syno.store import Store, StudyRecord
 from syno.store.records import ADAPTATION, canonical_json
 from syno.study.evaluate.weights import Weights
@@ -136,22 +137,22 @@ def open_journal(
 
 
 def _check_settings(name: str, found: Mapping[str, object], wanted: Mapping[str, object]) -> None:
-    before, now = _flat(found), _flat(wanted)
-    other = [key for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
-    if other:
-        parts = "\n".join(f"  {key}: {before.get(key)}, now {now.get(key)}" for key in other)
+    before, now = (
+        {key: canonical_json(value) for key, value in flattened(each).items()}
+        for each in (found, wanted)
+    )
+    parts = [
+        f"  {key}: {_shown(before, key)}, now {_shown(now, key)}"
+        for key in dict.fromkeys([*before, *now])
+        if before.get(key) != now.get(key)
+    ]
+    if parts:
+        lines = "\n".join(parts)
         raise UserError(
-            f"the adaptation '{name}' was started with other settings\n{parts}\n"
+            f"the adaptation '{name}' was started with other settings\n{lines}\n"
             "  what to do: repeat them, or choose another name"
         )
 
 
-def _flat(settings: Mapping[str, object], before: str = "") -> dict[str, str]:
-    """Each setting as a short text, those inside of others as `options.keep`."""
-    flat: dict[str, str] = {}
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{before}{key}.")
-        else:
-            flat[before + key] = checks.short(canonical_json(value))
-    return flat
+def _shown(settings: Mapping[str, str], key: str) -> str:
+    return checks.short(settings[key]) if key in settings else "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -9,8 +10,8 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.pool import Candidate
-from syno.network.placeholder import Placeholder, checked_slots
-from syno.network.substitute import layer_report
+from syno.measure.slots import slot_kinds
+from syno.network.placeholder import Placeholder
 from syno.operators.operator import Operator
 from syno.study.evaluate.network import future_read
 
@@ -21,19 +22,19 @@ class Kind:
 
     name: of the first slot; slots: the names of all.
     slot: the first one, with its original layer.
-    inside: the shape of an input of the slot with a batch of 1.
+    input_shape: the shape of an input of the slot with a batch of 1.
     layer: the original in words; macs, params: of the original in one slot.
     causal: whether an operator must not read later positions.
     """
 
     name: str
+    slots: Sequence[str]
     slot: Placeholder
-    inside: tuple[int, ...]
+    input_shape: tuple[int, ...]
     layer: str
     macs: int
     params: int
     causal: bool = False
-    slots: list[str] = field(default_factory=list)
     # Names of candidates that were found to read no later positions.
     _causal: set[str] = field(default_factory=set, repr=False)
 
@@ -61,41 +62,24 @@ def kinds_of(
     template: nn.Module, example: torch.Tensor, *, causal: bool = False
 ) -> dict[str, Kind]:
     """The kinds of slots of a network, by the name of their first slot."""
-    slots = checked_slots(template)
-    rows = {row.name: row for row in layer_report(template).rows}
-    shapes = _input_shapes(template, slots, example)
-    found: dict[tuple[object, ...], Kind] = {}
-    for name, slot in slots.items():
-        if name not in shapes:  # the network does not use it
-            continue
-        row = rows[name]
-        key = (row.layer, repr(slot.original), slot.shapes, shapes[name])
-        if key not in found:
-            params = row.params or 0
-            found[key] = Kind(name, slot, shapes[name], row.layer, row.macs or 0, params, causal)
-        found[key].slots.append(name)
-    return {kind.name: kind for kind in found.values()}
+    return {
+        name: Kind(
+            name,
+            kind.slots,
+            kind.slot,
+            kind.input_shape,
+            kind.layer,
+            kind.macs or 0,
+            kind.params,
+            causal,
+        )
+        for name, kind in slot_kinds(template, example[:1]).items()
+    }
 
 
-def _input_shapes(
-    template: nn.Module, slots: dict[str, Placeholder], example: torch.Tensor
-) -> dict[str, tuple[int, ...]]:
-    shapes: dict[str, tuple[int, ...]] = {}
-
-    def note(name: str) -> object:
-        def hook(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-            shapes.setdefault(name, tuple(inputs[0].shape))
-
-        return hook
-
-    hooks = [slot.register_forward_pre_hook(note(name)) for name, slot in slots.items()]  # type: ignore[arg-type]
-    try:
-        with torch.no_grad():
-            template(example[:1])
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return shapes
+def by_slot(kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The kind of each slot."""
+    return {slot: kind for kind in kinds.values() for slot in kind.slots}
 
 
 def _binding(slot: Placeholder, operator: Operator, sizes: dict[str, int]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,15 +22,13 @@ from syno.codegen.torch_op.record import KernelRecord
 from syno.engines import engine as engines
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
-from syno.measure.timing import interleaved
+from syno.measure.timing import PAUSE, interleaved
 
 # What follows a layer in most networks, and is computed by its kernel.
 _EPILOGUE = "bias+relu"
 # Kernels of one translation unit.
 _TOGETHER = 16
 _WARM_UP = 5
-# Seconds after which the threads of an engine have stopped waiting actively.
-_PAUSE = 0.01
 
 Call = Callable[[], object]
 
@@ -53,7 +51,7 @@ def slot_latencies(
         calls |= _operators(kind, [each for each in candidates if each.is_operator])
         pool: Call | None = None
         if kind.slot.moves is not None:
-            pooled, given = kind.slot.moves, torch.randn(kind.inside)
+            pooled, given = kind.slot.moves, torch.randn(kind.input_shape)
             pool = lambda: pooled(given)  # noqa: E731
         every = [*calls.values(), *([pool] if pool is not None else [])]
         for call in every:
@@ -69,7 +67,7 @@ def _original(kind: Kind) -> Call:
     """The original layer as the kernel that it becomes, or in PyTorch where it does not."""
     assert kind.slot.original is not None
     layer = copy.deepcopy(kind.slot.original).eval()
-    x = torch.randn(kind.inside)
+    x = torch.randn(kind.input_shape)
     with torch.inference_mode(False), torch.no_grad():
         prepared = prepare(nn.Sequential(layer), (x.clone(),), batch=False)
     found = list(layers_of(prepared.graph).values())
@@ -148,7 +146,7 @@ def _call(kernel: Kernel, channel: int, samples: int = 1) -> Call:
 
 @dataclass
 class Clock:
-    """Measures networks in an engine, in turns with the original network.
+    """Measures networks in turns with the original network.
 
     engine: of `syno.engines`; example: an input with the batch as first dimension.
     """
@@ -158,31 +156,31 @@ class Clock:
     engine: str
     threads: int
     rounds: int
-    _calls: Callable[[], torch.Tensor] | None = None
 
-    def ratios(self, nets: Mapping[str, nn.Module]) -> dict[str, float]:
-        """The latency of each network relative to that of the original: medians of rounds."""
-        calls = {name: self._prepared(net) for name, net in nets.items()}
-        times = self._times([self._baseline(), *calls.values()])
-        first, *others = times
-        return {
-            name: statistics.median(b / a for a, b in zip(first, each, strict=True))
-            for name, each in zip(calls, others, strict=True)
-        }
+    def ratio(self, net: nn.Module, engine: str | None = None) -> float:
+        """The latency of a network relative to that of the original: the median of rounds.
+
+        engine: of the network; default: that of the original.
+        """
+        return self.ratio_of(self._prepared(net, engine or self.engine))
+
+    def ratio_of(self, call: Call) -> float:
+        """The time of a call relative to that of the original network: the median of rounds."""
+        first, other = self._times([self._baseline, call])
+        return statistics.median(b / a for a, b in zip(first, other, strict=True))
 
     def original_ms(self) -> float:
         """The median latency of the original network in milliseconds."""
-        (times,) = self._times([self._baseline()])
+        (times,) = self._times([self._baseline])
         return 1e3 * statistics.median(times)
 
-    def _baseline(self) -> Callable[[], torch.Tensor]:
-        if self._calls is None:
-            self._calls = self._prepared(self.original)
-        return self._calls
+    @functools.cached_property
+    def _baseline(self) -> Call:
+        return self._prepared(self.original, self.engine)
 
-    def _prepared(self, net: nn.Module) -> Callable[[], torch.Tensor]:
+    def _prepared(self, net: nn.Module, engine: str) -> Call:
         with torch_threads(self.threads), torch.inference_mode():
-            found = engines.get(self.engine)
+            found = engines.get(engine)
             return found.prepare(copy.deepcopy(net).eval(), self.example, self.threads)
 
     def _times(self, calls: Sequence[Call]) -> list[list[float]]:
@@ -190,7 +188,7 @@ class Clock:
             for call in calls:
                 for _ in range(_WARM_UP):
                     call()
-            return interleaved(calls, self.rounds, pause=_PAUSE if self.threads > 1 else 0.0)
+            return interleaved(calls, self.rounds, pause=PAUSE if self.threads > 1 else 0.0)
 
 
 class LatencyModel:

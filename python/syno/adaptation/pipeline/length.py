@@ -14,11 +14,8 @@ from torch import nn
 
 from syno._util import numbers
 from syno.adaptation.pipeline.budget import Budget
-from syno.adaptation.pipeline.journal import Journal
-from syno.adaptation.pipeline.subject import Subject
-from syno.options import AdaptOptions
-from syno.study.evaluate import engines
-from syno.train import Distillation, Fidelity, train
+from syno.adaptation.pipeline.fine_tuning import FineTuner
+from syno.train import Fidelity, train
 from syno.train.stoppers import State, Stop
 
 _PHASE = "fine-tuning"
@@ -58,18 +55,9 @@ class Lengths:
     grows: whether networks are trained longer than usual if there is time.
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        options: AdaptOptions,
-        journal: Journal,
-        budget: Budget,
-        seed: int,
-        *,
-        grows: bool,
-    ) -> None:
-        self._subject, self._options, self._seed = subject, options, seed
-        self._journal, self._budget, self._grows = journal, budget, grows
+    def __init__(self, tuner: FineTuner, budget: Budget, *, grows: bool) -> None:
+        self._tuner, self._journal = tuner, tuner.journal
+        self._budget, self._grows = budget, grows
 
     def fidelity(self, name: str, make: Callable[[], nn.Module], networks: int) -> Fidelity:
         """How long a network is trained.
@@ -79,32 +67,31 @@ class Lengths:
             make: makes a network like it.
             networks: how many are still to be trained, this one included.
         """
-        usual = self._subject.fidelity
+        usual = self._tuner.subject.fidelity
         if not self._budget.limited:
             return usual
 
         def measure() -> dict[str, float]:
-            return asdict(_pace(self._subject, make(), self._options, self._seed))
+            return asdict(_pace(self._tuner, make()))
 
         pace = Pace(**self._journal.once("pace", "", measure))
 
         def decide() -> dict[str, int]:
             longest = self._journal.get("longest", "") or _longest(usual, self._grows)
-            trainings = networks * self._options.seeds
+            trainings = networks * self._tuner.options.seeds
             return _length(usual, longest, pace, self._budget.left(_PHASE) / trainings)
 
         found = self._journal.once("length", name, decide)
         if self._journal.get("longest", "") is None:
             self._journal.put("longest", "", found)
-        changed = "-".join(f"{key}{value}" for key, value in found.items())
-        return usual.changed(name=f"{usual.name}-{changed}", **found)
+        return usual.changed(name=usual.name_with(found), **found)
 
     def forecast(self, fidelity: Fidelity, networks: int) -> str:
         """How long the fine-tuning takes, in words; empty without a limit."""
         pace = self._journal.get("pace", "")
         if not self._budget.limited or pace is None:
             return ""
-        trainings = networks * self._options.seeds
+        trainings = networks * self._tuner.options.seeds
         seconds = trainings * Pace(**pace).seconds(fidelity)
         length = (
             f"{fidelity.steps:,} steps"
@@ -161,13 +148,18 @@ class _Enough:
         return None
 
 
-def _pace(subject: Subject, net: nn.Module, options: AdaptOptions, seed: int) -> Pace:
-    features = [name for name in subject.features if options.distill_features]
-    teaching = Distillation(subject.original, subject.dimension, features=features)
-    enough = _Enough()
+def _pace(tuner: FineTuner, net: nn.Module) -> Pace:
+    subject, enough = tuner.subject, _Enough()
     began = time.perf_counter()
-    with engines.kernels(net, options.kernels or engines.EAGER, lambda _: None):
-        train(net, subject.data, subject.fidelity, seed, stoppers=(enough,), distillation=teaching)
+    with tuner.kernels(net):
+        train(
+            net,
+            subject.data,
+            subject.fidelity,
+            tuner.seed,
+            stoppers=(enough,),
+            distillation=tuner.distillation,
+        )
         ended = time.perf_counter()
         subject.value(net)
     value_s = time.perf_counter() - ended

@@ -1,66 +1,70 @@
 """Operators one move away from others: the neighbors of good candidates.
 
 A move changes one size, adds or removes an index of a weight, or adds, removes or dilates a window.
-It works on the text of an operator. Of the results, those are kept that are legal operators of the
+It works on the steps of an operator. Of the results, those are kept that are legal operators of the
 same shapes; whether one is any good is for the fit to say.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import random
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from syno import _core
 from syno._util.errors import UserError
-from syno.adaptation.pipeline.pool import Candidate
+from syno.adaptation.pipeline.pool import WINDOW, Candidate, name_with_sizes
 from syno.operators.operator import Operator
+from syno.operators.steps import Dimension, Step, operator_of, steps_of
 
-_WINDOW = "k"
-_USUAL = {_WINDOW: 3}
+_USUAL = {WINDOW: 3}
 _FACTOR = "s"
 _SMALLEST, _LARGEST = 2, 64
-_NAME = re.compile(r"\b[rc]\d+\b")
+# Names of coordinates that no operator has.
+_NEW_REDUCTION, _NEW = "r90", "c90"
 
 
 @dataclass(frozen=True)
-class _Lines:
-    """The text of an operator: its head, its reductions, its steps, and the match at the end."""
+class _Parts:
+    """An operator that can be changed: its reductions, its other steps, and the match."""
 
-    head: tuple[str, ...]
-    reductions: tuple[str, ...]
-    steps: tuple[str, ...]
-    match: str
+    output: tuple[Dimension, ...]
+    input: tuple[Dimension, ...]
+    reductions: tuple[Step, ...]
+    steps: tuple[Step, ...]
+    match: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> _Lines:
-        lines = text.strip().splitlines()
-        reductions = [line for line in lines[3:-1] if line.startswith("reduce ")]
-        steps = [line for line in lines[3:-1] if not line.startswith("reduce ")]
-        return cls(tuple(lines[:3]), tuple(reductions), tuple(steps), lines[-1])
+    def of(cls, operator: Operator) -> _Parts:
+        core = operator._core
+        steps = steps_of(core)
+        return cls(
+            tuple(core.output),
+            tuple(core.input),
+            tuple(step for step in steps if step.op == "reduce"),
+            tuple(step for step in steps if step.op != "reduce"),
+            tuple(core.match),
+        )
 
-    def text(
-        self,
-        reductions: Sequence[str] | None = None,
-        steps: Sequence[str] | None = None,
-        match: str | None = None,
-    ) -> str:
-        """The text with other parts, and with names of coordinates in the order of their steps."""
-        body = [
-            *(self.reductions if reductions is None else reductions),
-            *(self.steps if steps is None else steps),
-        ]
-        names: dict[str, str] = {}
-        for line in body:
-            _, arrow, made = line.partition(" -> ")
-            for name in made.split() if arrow else []:
-                kind = name[0]
-                names[name] = f"{kind}{sum(each.startswith(kind) for each in names.values())}"
-        lines = [*body, self.match if match is None else match]
-        renamed = [_NAME.sub(lambda found: names[found.group()], line) for line in lines]
-        return "\n".join([*self.head, *renamed, ""])
+    def operator(self) -> Operator:
+        """The operator. UserError where these parts make none."""
+        steps = (*self.reductions, *self.steps)
+        return Operator(operator_of(self.output, self.input, steps, self.match))
+
+    def with_steps(self, place: int, *steps: Step) -> _Parts:
+        """With other steps in place of one."""
+        return replace(self, steps=(*self.steps[:place], *steps, *self.steps[place + 1 :]))
+
+    def bypassing(self, place: int) -> _Parts:
+        """Without a step: what it made is the first coordinate that it took."""
+        step = self.steps[place]
+        names = {step.out[0]: step.inputs[0]}
+        return replace(
+            self,
+            steps=(*self.steps[:place], *(s.renamed(names) for s in self.steps[place + 1 :])),
+            match=tuple(names.get(name, name) for name in self.match),
+        )
 
 
 def mutations(
@@ -100,123 +104,120 @@ def _identity(candidate: Candidate) -> tuple[str, tuple[tuple[str, int], ...]]:
 
 def _neighbors(parent: Candidate) -> Iterator[Candidate]:
     for sizes in _other_sizes(parent.sizes):
-        yield _named(parent.operator.canonical, sizes)
-    lines = _Lines.of(parent.text)
-    for text in itertools.chain(
-        _indices(lines), _coefficients(lines, parent.sizes), _windows(lines), _dilations(lines)
+        yield _mutation(parent.operator.canonical, sizes)
+    parts = _Parts.of(parent.operator)
+    for changed in itertools.chain(
+        _indices(parts), _coefficients(parts, parent.sizes), _windows(parts), _dilations(parts)
     ):
-        with contextlib.suppress(UserError):  # the move leads to no operator
-            operator = Operator.from_text(text).canonical
-            known = {_FACTOR: _SMALLEST, **_USUAL, **parent.sizes}
-            sizes = {name: known[name] for name in known if name in operator.variables}
-            yield _named(operator, sizes)
+        try:
+            operator = changed.operator()
+        except UserError:  # the move leads to no operator
+            continue
+        known = {_FACTOR: _SMALLEST, **_USUAL, **parent.sizes}
+        yield _mutation(
+            operator, {name: known[name] for name in known if name in operator.variables}
+        )
 
 
-def _named(operator: Operator, sizes: Mapping[str, int]) -> Candidate:
-    shown = ",".join(f"{key}={value}" for key, value in sizes.items() if key != _WINDOW)
-    name = f"near-{operator.structure[:8]}" + (f"[{shown}]" if shown else "")
+def _mutation(operator: Operator, sizes: Mapping[str, int]) -> Candidate:
+    name = name_with_sizes(f"near-{operator.structure[:8]}", sizes)
     return Candidate(name, "mutation", operator.text, dict(sizes))
 
 
 def _other_sizes(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """One size twice or half as large; a window 5 or 3."""
     for name, value in sizes.items():
-        others = [5, 3] if name == _WINDOW else [2 * value, value // 2]
+        others = [5, 3] if name == WINDOW else [2 * value, value // 2]
         for other in others:
             if other != value and _SMALLEST <= other <= _LARGEST:
                 yield {**sizes, name: other}
 
 
-def _indices(lines: _Lines) -> Iterator[str]:
+def _indices(parts: _Parts) -> Iterator[_Parts]:
     """An index of a weight more, or less."""
     # Of the output's dimensions, those that a weight has: others are positions.
-    there = {word for line in lines.steps for word in re.findall(r"\b(o\d+):", line)}
-    there |= {line.split()[-1] for line in lines.reductions}
-    for place, line in enumerate(lines.steps):
-        kind, *words = line.split()
-        if kind != "contract":
-            inside, _, made = line.partition(" -> ")
-            there = (there - set(inside.split()[1:])) | set(made.split())
+    there = {name for step in parts.steps for name, _ in step.dims if name.startswith("o")}
+    there |= {step.out[0] for step in parts.reductions}
+    for place, step in enumerate(parts.steps):
+        if step.op != "contract":
+            there = (there - set(step.inputs)) | set(step.out)
             continue
-        for word in words:
-            if word.endswith(":keep") and len(words) > 1:
-                fewer = [each for each in words if each != word]
-                steps = _replaced(lines.steps, place, fewer)
-                name = word.partition(":")[0]
-                if not any(f"{name}:keep" in each for each in steps[:place]):
-                    steps = [each.replace(f"{name}:join", f"{name}:drop") for each in steps]
-                yield lines.text(steps=steps)
-        own = {word.partition(":")[0] for word in words}
-        for name in sorted(there - own):
-            more = [*words, f"{name}:keep"]
-            yield lines.text(steps=_replaced(lines.steps, place, more))
-        there -= {word.partition(":")[0] for word in words if not word.endswith(":keep")}
+        for name, role in step.dims:
+            if role == "keep" and len(step.dims) > 1:
+                fewer = parts.with_steps(place, replace(step, dims=_without(step, name)))
+                if not any((name, "keep") in each.dims for each in parts.steps[:place]):
+                    fewer = replace(fewer, steps=tuple(_dropping(s, name) for s in fewer.steps))
+                yield fewer
+        for name in sorted(there - {name for name, _ in step.dims}):
+            yield parts.with_steps(place, _keeping(step, name))
+        there -= {name for name, role in step.dims if role != "keep"}
 
 
-def _replaced(steps: Sequence[str], place: int, words: Sequence[str]) -> list[str]:
-    """The steps with other indices of a contraction, in the order of their names."""
-    ordered = sorted(words, key=lambda word: ("orc".index(word[0]), int(word.split(":")[0][1:])))
-    return [*steps[:place], " ".join(["contract", *ordered]), *steps[place + 1 :]]
+def _without(step: Step, name: str) -> tuple[tuple[str, str], ...]:
+    """The dimensions of a weight but one."""
+    return tuple(dim for dim in step.dims if dim[0] != name)
 
 
-def _coefficients(lines: _Lines, sizes: Mapping[str, int]) -> Iterator[str]:
+def _keeping(step: Step, name: str) -> Step:
+    """A contraction with one more index, in the order of their names."""
+    dims = sorted(
+        (*step.dims, (name, "keep")), key=lambda dim: ("orc".index(dim[0][0]), int(dim[0][1:]))
+    )
+    return replace(step, dims=tuple(dims))
+
+
+def _dropping(step: Step, name: str) -> Step:
+    """A step whose weight is the first that has this index, if it has it and keeps it not."""
+    roles = {(name, "join"): (name, "drop")}
+    return replace(step, dims=tuple(roles.get(dim, dim) for dim in step.dims))
+
+
+def _coefficients(parts: _Parts, sizes: Mapping[str, int]) -> Iterator[_Parts]:
     """A reduction that is divided by a coefficient more, or less."""
-    known = sorted({_FACTOR, *sizes} - {_WINDOW})
-    for place, line in enumerate(lines.reductions):
-        size = line.split()[1]
-        if size in (_WINDOW, *sizes):  # a window or a rank, which another size changes as well
+    known = sorted({_FACTOR, *sizes} - {WINDOW})
+    for place, step in enumerate(parts.reductions):
+        if step.size in (WINDOW, *sizes):  # a window or a rank, which another size changes as well
             continue
-        factors = size.split("*")
+        factors, names = step.size.split("*"), _core.size_names(step.size)
         others = ["*".join(part for part in factors if part != one) for one in factors]
-        others += ["*".join([f"{name}^-1", *factors]) for name in known if name not in size]
+        others += ["*".join([f"{name}^-1", *factors]) for name in known if name not in names]
         for other in others:
-            if other and other != size:
-                changed = f"reduce {other} -> {line.split()[-1]}"
-                yield lines.text(
-                    reductions=[*lines.reductions[:place], changed, *lines.reductions[place + 1 :]]
-                )
+            if other and other != step.size:
+                before, after = parts.reductions[:place], parts.reductions[place + 1 :]
+                yield replace(parts, reductions=(*before, replace(step, size=other), *after))
 
 
-def _windows(lines: _Lines) -> Iterator[str]:
+def _windows(parts: _Parts) -> Iterator[_Parts]:
     """Without one of the windows, and with one more along a dimension of the map."""
-    for place, line in enumerate(lines.steps):
-        kind, *words = line.split()
-        if kind != "unfold" or not words[1].startswith("r"):
+    for place, step in enumerate(parts.steps):
+        if step.op != "unfold" or not step.inputs[1].startswith("r"):
             continue
-        axis, window, _, made = words
-        reductions = [each for each in lines.reductions if each.split()[-1] != window]
-        steps = [each for number, each in enumerate(lines.steps) if number != place]
-        steps = [_without(each, window) for each in steps]
-        steps = [re.sub(rf"\b{made}\b", axis, each) for each in steps]
-        yield lines.text(reductions, steps, re.sub(rf"\b{made}\b", axis, lines.match))
-    whole = [word for word in lines.match.split()[1:] if word.startswith("o") and word != "o0"]
-    for axis, (place, line) in itertools.product(whole, enumerate(lines.steps)):
-        if not line.startswith("contract "):
+        window = step.inputs[1]
+        fewer = parts.bypassing(place)
+        yield replace(
+            fewer,
+            reductions=tuple(each for each in parts.reductions if each.out[0] != window),
+            steps=tuple(replace(s, dims=_without(s, window)) for s in fewer.steps),
+        )
+    whole = [name for name in parts.match if name.startswith("o") and name != "o0"]
+    for axis, (place, step) in itertools.product(whole, enumerate(parts.steps)):
+        if step.op != "contract":
             continue
-        steps = _replaced(lines.steps, place, [*line.split()[1:], "r90:keep"])
-        yield lines.text(
-            [*lines.reductions, f"reduce {_WINDOW} -> r90"],
-            [*steps, f"unfold {axis} r90 -> c90"],
-            re.sub(rf"\b{axis}\b", "c90", lines.match),
+        more = parts.with_steps(place, _keeping(step, _NEW_REDUCTION))
+        yield replace(
+            more,
+            reductions=(*parts.reductions, Step("reduce", (), (_NEW_REDUCTION,), WINDOW)),
+            steps=(*more.steps, Step("unfold", (axis, _NEW_REDUCTION), (_NEW,))),
+            match=tuple(_NEW if name == axis else name for name in parts.match),
         )
 
 
-def _without(step: str, name: str) -> str:
-    """A contraction without an index."""
-    if not step.startswith("contract "):
-        return step
-    return " ".join(word for word in step.split() if word.partition(":")[0] != name)
-
-
-def _dilations(lines: _Lines) -> Iterator[str]:
+def _dilations(parts: _Parts) -> Iterator[_Parts]:
     """All windows dilated by a coefficient, or a window that is not dilated any more."""
-    for place, line in enumerate(lines.steps):
-        kind, *words = line.split()
-        if kind == "unfold" and words[1].startswith("r"):
-            axis, window, _, made = words
-            two = [f"stride {window} {_FACTOR} -> c91", f"unfold {axis} c91 -> {made}"]
-            yield lines.text(steps=[*lines.steps[:place], *two, *lines.steps[place + 1 :]])
-        if kind == "stride":
-            steps = [each for number, each in enumerate(lines.steps) if number != place]
-            steps = [re.sub(rf"\b{words[-1]}\b", words[0], each) for each in steps]
-            yield lines.text(steps=steps)
+    for place, step in enumerate(parts.steps):
+        if step.op == "unfold" and step.inputs[1].startswith("r"):
+            axis, window = step.inputs
+            stride = Step("stride", (window,), (_NEW,), _FACTOR)
+            yield parts.with_steps(place, stride, replace(step, inputs=(axis, _NEW)))
+        if step.op == "stride":
+            yield parts.bypassing(place)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from syno._util import numbers
-from syno._util.errors import UserError
 from syno._util.printable import printable
 from syno._util.tables import Table
+from syno._util.written import writing
 from syno.adaptation.pipeline.results import Adaptation, NetworkRow, microseconds, slots_table
 from syno.report import markup
 
@@ -27,11 +27,8 @@ _SLOTS_NOTE = (
 
 def write_page(found: Adaptation, path: Path) -> Path:
     """Write the page. UserError if the file cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing("the report", path, "--report"):
         path.write_text(render(found), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write the report to {path}: {error.strerror or error}") from error
     return path
 
 

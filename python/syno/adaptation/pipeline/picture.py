@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
-from syno._util.errors import UserError
-from syno._util.figures import load_matplotlib
+from syno._util.figures import load_matplotlib, save_figure
 from syno.adaptation.pipeline.pool import ORIGINAL
 from syno.adaptation.pipeline.results import Adaptation, NetworkRow
 
@@ -33,11 +32,7 @@ def save_picture(found: Adaptation, path: Path) -> Path:
     front, table = figure.subplots(1, 2, width_ratios=[6.4, width])
     _front(front, found)
     _slots(table, found)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=_DPI)
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot write the plot to {path}: {error}") from error
+    save_figure(figure, path, _DPI)
     return path
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from syno.study.evaluate.network import Network
 
 ORIGINAL, REMOVED = "original", "removed"
+# The size of a window.
+WINDOW = "k"
 # Values of the coefficients of operators of the zoo, apart from the size of a window.
 _FACTORS = (2, 4, 8)
 # A rank is one of these parts of the channels of the first slot, of so many if it has no channels.
@@ -130,12 +132,12 @@ def _variants(
         values = [_values(operator, name, slot, window) for name in free]
         for chosen in itertools.product(*values):
             sizes = defaults | dict(zip(free, chosen, strict=True))
-            yield Candidate(_named(each.name, sizes), source, operator.text, sizes)
+            yield Candidate(name_with_sizes(each.name, sizes), source, operator.text, sizes)
 
 
 def _values(operator: Operator, name: str, slot: Placeholder, window: int) -> Sequence[int]:
     """The values of a coefficient: a window, a rank in shares of the channels, or a factor."""
-    if name == "k":
+    if name == WINDOW:
         return (max(window, 3),)
     if name in operator.reductions and len(re.findall(rf"\b{name}\b", operator.text)) == 1:
         channels = min(slot.binding.get(each, _RANK_OF) for each in _CHANNELS)
@@ -147,8 +149,9 @@ def _defaults(operator: Operator) -> dict[str, int]:
     return {} if operator.specification is None else dict(operator.specification.defaults)
 
 
-def _named(name: str, sizes: Mapping[str, int]) -> str:
-    shown = ",".join(f"{key}={value}" for key, value in sizes.items() if key != "k")
+def name_with_sizes(name: str, sizes: Mapping[str, int]) -> str:
+    """The name of an operator with its sizes but that of its windows."""
+    shown = ",".join(f"{key}={value}" for key, value in sizes.items() if key != WINDOW)
     return f"{name}[{shown}]" if shown else name
 
 

@@ -239,7 +239,7 @@ def slots_table(rows: Sequence[SlotRow]) -> Table:
         ("before>", lambda row: microseconds(row.before_ms)),
         ("after>", lambda row: microseconds(row.after_ms)),
         ("MACs>", lambda row: numbers.count(row.macs_after)),
-        ("share of MACs>", lambda row: _share(row)),
+        ("share of MACs>", _share),
         ("fit error>", lambda row: f"{row.error:.3f}"),
         ("from~?", lambda row: row.source),
         ("formula~?", lambda row: row.formula),

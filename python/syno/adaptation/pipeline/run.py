@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from syno.adaptation.pipeline import scores as scoring
 from syno.adaptation.pipeline.budget import Budget
+from syno.adaptation.pipeline.fine_tuning import FineTuner
 from syno.adaptation.pipeline.journal import Journal, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import Clock
 from syno.adaptation.pipeline.length import Lengths
 from syno.adaptation.pipeline.pool import Candidate, candidates
+from syno.adaptation.pipeline.progress import Observer, Progress, silent
 from syno.adaptation.pipeline.recorder import Recorder
 from syno.adaptation.pipeline.results import NetworkRow
+from syno.adaptation.pipeline.scores import Scorer
 from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
 from syno.adaptation.pipeline.selection import Selector, Totals
 from syno.adaptation.pipeline.source import Source
 from syno.adaptation.pipeline.subject import Subject
-from syno.codegen.native import no_compiler
 from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
-from syno.options import AdaptOptions
+from syno.options import AdaptOptions, TimingOptions, TrainOptions
 from syno.store import Store
-
-
-class Observer(Protocol):
-    """Is told how far an adaptation is: the phase, and how much is done of it, and with what."""
-
-    def __call__(self, phase: str, done: int, total: int, remark: str) -> None:
-        """Take note."""
+from syno.study.evaluate import engines
 
 
 @dataclass(frozen=True)
@@ -75,12 +70,13 @@ class Run:
         self.subject, self.source, self.options = subject, source, options
         self.journal, self.budget, self._store = journal, budget, store
         self.seed, self.progress = seed, progress
+        self.tuner = FineTuner(subject, options, journal, seed, self.note)
         self.recorded = Recorder(
             subject.copy,
             lambda: subject.inputs(options.fit_images),
             options.activation_mib << 20,
         )
-        self.lengths = Lengths(subject, options, journal, budget, seed, grows=grows)
+        self.lengths = Lengths(self.tuner, budget, grows=grows)
         self.clock = Clock(
             subject.original, subject.example, options.engine, options.threads, options.rounds
         )
@@ -165,35 +161,24 @@ class Run:
         fits: Fits,
         original: NetworkRow,
     ) -> tuple[dict[str, dict[str, float]], Selector]:
-        subject, options, journal = self.subject, self.options, self.journal
-        scores = scoring.one_slot(
-            subject,
-            kinds,
-            entries,
-            errors,
-            fits,
-            options,
-            journal,
-            self.budget,
-            self.told("scores"),
-        )
+        scorer = Scorer(self.subject, kinds, entries, fits, self.options, self.journal, self.budget)
+        scores = scorer.one_slot(errors, self.told("scores"))
         dependence: dict[tuple[str, str], float] = {}
-        if options.pairs and options.score != "fit":
-            dependence = scoring.pairs(
-                subject,
-                kinds,
-                entries,
-                scores,
-                fits,
-                options,
-                journal,
-                self.budget,
-                self.told("pairs"),
-            )
+        if self.options.pairs and self.options.score != "fit":
+            dependence = scorer.pairs(scores, self.told("pairs"))
         assert original.latency_ms is not None
         totals = Totals(original.latency_ms, float(original.macs or 0), float(original.params or 0))
         return scores, Selector(
-            subject, kinds, entries, scores, dependence, totals, fits, options, self.clock
+            self.subject,
+            kinds,
+            entries,
+            scores,
+            dependence,
+            totals,
+            fits,
+            self.options,
+            self.clock,
+            self.journal,
         )
 
     def forecast(self, text: str) -> None:
@@ -201,7 +186,11 @@ class Run:
         if text:
             self.progress("forecast", 0, 0, text)
 
-    def told(self, phase: str) -> Callable[[int, int, str], None]:
+    def note(self, text: str) -> None:
+        """Tell what cannot be compiled."""
+        self.progress("note", 0, 0, text)
+
+    def told(self, phase: str) -> Progress:
         """The observer of one phase."""
         return lambda done, total, remark: self.progress(phase, done, total, remark)
 
@@ -220,7 +209,7 @@ def started(
     progress: Observer | None = None,
 ) -> Iterator[Run]:
     """Begin an adaptation, or continue it, and note its end."""
-    options = _possible(options)
+    options, note = _possible(options)
     opened = store if isinstance(store, Store) else Store.open(store)
     try:
         subject = source.subject()
@@ -232,23 +221,22 @@ def started(
         }
         journal = open_journal(opened, name, source.name.replace("/", "-"), settings, seed)
         journal.started()
-        observer = progress or _silent
+        observer = progress or silent
         observer("study", 0, 1, journal.study.name)
         budget = Budget(hours, journal)
-        yield Run(subject, source, options, journal, budget, opened, seed, observer, grows=grows)
+        run = Run(subject, source, options, journal, budget, opened, seed, observer, grows=grows)
+        if note is not None:
+            run.note(note)
+        yield run
         journal.stopped("complete")
     finally:
         if opened is not store:
             opened.close()
 
 
-def _possible(options: AdaptOptions) -> AdaptOptions:
-    """Options for this machine: without a compiler, everything runs in eager PyTorch."""
-    compiled = no_compiler() is None
-    engine = options.engine if compiled or not options.engine.startswith("syno") else "eager"
-    kernels = options.kernels or ("compiled" if compiled else "eager")
-    return dataclasses.replace(options, engine=engine, kernels=kernels)
-
-
-def _silent(phase: str, done: int, total: int, remark: str) -> None:
-    """Nobody watches."""
+def _possible(options: AdaptOptions) -> tuple[AdaptOptions, str | None]:
+    """Options for this machine, and a note where it has no compiler: all runs in eager PyTorch."""
+    train, _, note = engines.decide(TrainOptions(kernels=options.kernels), TimingOptions())
+    is_possible = note is None or not options.engine.startswith("syno")
+    engine = options.engine if is_possible else engines.EAGER
+    return dataclasses.replace(options, engine=engine, kernels=train.kernels), note

@@ -8,16 +8,21 @@ slot, which is the regression of the distances on the errors.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from syno.adaptation.pipeline.assembly import assembled
+from torch import nn
+
+from syno.adaptation.pipeline.assembly import Choice, assembled
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import Journal
-from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.pool import ORIGINAL, Candidate
+from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.screening import Entry, Fits, best_fronts
 from syno.adaptation.pipeline.subject import Subject
 from syno.options import AdaptOptions
@@ -28,68 +33,149 @@ _FINALISTS, _MORE = 3, 4
 _FEWEST = 32
 # The share of the time of the scores for one slot alone; the rest is for pairs.
 _ALONE = 0.6
-# All pairs of slots are measured up to this number of pairs; of more, those of neighbours.
+# All pairs of slots are measured up to this number of pairs; of more, those of neighbors.
 _MOST_PAIRS = 30
 
-Progress = Callable[[int, int, str], None]
 
+@dataclass(frozen=True)
+class Scorer:
+    """Compares networks in which some slots have another candidate with the original.
 
-def one_slot(
-    subject: Subject,
-    kinds: Mapping[str, Kind],
-    entries: Mapping[str, Sequence[Entry]],
-    errors: Mapping[str, Mapping[str, float]],
-    fits: Fits,
-    options: AdaptOptions,
-    journal: Journal,
-    budget: Budget,
-    progress: Progress,
-) -> dict[str, dict[str, float]]:
-    """Scores by slot and name of the candidate, lower is better, 0 of the original.
-
-    If time is short, networks are compared on fewer samples, and some by the fit error alone.
+    entries: the candidates of each kind of slot. fits: their weights.
     """
-    if options.score == "fit":
-        return {slot: dict(found) for slot, found in errors.items()}
-    count = journal.once(
-        "score samples",
-        "",
-        lambda: _samples(subject, sum(map(len, errors.values())), options, budget),
-    )
-    distances: dict[str, dict[str, float]] = {}
-    total = len(errors)
-    for kind in kinds.values():
-        for slot in kind.slots:
+
+    subject: Subject
+    kinds: Mapping[str, Kind]
+    entries: Mapping[str, Sequence[Entry]]
+    fits: Fits
+    options: AdaptOptions
+    journal: Journal
+    budget: Budget
+
+    def one_slot(
+        self, errors: Mapping[str, Mapping[str, float]], progress: Progress
+    ) -> dict[str, dict[str, float]]:
+        """Scores by slot and name of the candidate, lower is better, 0 of the original.
+
+        If time is short, networks are compared on fewer samples, and some by the fit error alone.
+
+        errors: of the fits, by slot and name.
+        """
+        if self.options.score == "fit":
+            return {slot: dict(found) for slot, found in errors.items()}
+        networks = sum(map(len, errors.values()))
+        count = self.journal.once("score samples", "", lambda: self._samples(networks))
+        distances: dict[str, dict[str, float]] = {}
+        total = len(errors)
+        for slot, kind in by_slot(self.kinds).items():
             progress(len(distances), total, slot)
-            over = budget.until("scores", _ALONE / (total - _ALONE * len(distances)))
+            over = self.budget.until("scores", _ALONE / (total - _ALONE * len(distances)))
+            fitted = [e for e in self.entries[kind.name] if e.candidate.name in errors[slot]]
+            measure = functools.partial(self._distances, fitted, slot, count, over)
+            distances[slot] = self.journal.once("scores", slot, measure)
+        progress(total, total, "")
+        usual = _sensitivity(
+            [
+                (far, errors[slot][name])
+                for slot, of in distances.items()
+                for name, far in of.items()
+            ]
+        )
+        return {
+            slot: combined(distances[slot], errors[slot], self.options.score, usual)
+            for slot in distances
+        }
 
-            def measure(
-                slot: str = slot, kind: Kind = kind, over: Callable[[], bool] = over
-            ) -> dict[str, float]:
-                fitted = [e for e in entries[kind.name] if e.candidate.name in errors[slot]]
-                return _distances(subject, kinds, fitted, slot, fits, count, over)
+    def pairs(
+        self, scores: Mapping[str, Mapping[str, float]], progress: Progress
+    ) -> dict[tuple[str, str], float]:
+        """How much errors of two slots add up, from 0 to 1.
 
-            distances[slot] = journal.once("scores", slot, measure)
-    progress(total, total, "")
-    usual = _sensitivity(
-        [(far, errors[slot][name]) for slot, of in distances.items() for name, far in of.items()]
-    )
-    return {
-        slot: combined(distances[slot], errors[slot], options.score, usual) for slot in distances
-    }
+        Errors add up like vectors: the distance of both is a + b + 2 c sqrt(a b), where a and b are
+        those of one. c is measured with one candidate in each slot, of the middle latency. Less
+        than the sum says that the outputs are wrong already, and counts as independence. If time is
+        short, pairs without a measurement depend on each other as much as the others do in the
+        mean.
 
+        scores: by slot and name of the candidate.
+        """
+        chosen = list(itertools.combinations(scores, 2))
+        if len(chosen) > _MOST_PAIRS:
+            chosen = list(itertools.pairwise(scores))
+        middle = {
+            slot: candidate
+            for slot, kind in by_slot(self.kinds).items()
+            if (candidate := _middle(self.entries[kind.name], scores[slot])) is not None
+        }
+        over = self.budget.until("scores")
+        count = self.journal.get("score samples", "") or self.options.score_images
 
-def _samples(subject: Subject, networks: int, options: AdaptOptions, budget: Budget) -> int:
-    """On how many samples networks are compared: as many as there is time for."""
-    count = options.score_images
-    if not budget.limited:
-        return count
-    subject.quality(subject.original, count)  # reads the data, and computes what is compared with
-    began = time.perf_counter()
-    subject.quality(subject.original, count)
-    seconds = time.perf_counter() - began
-    share = _ALONE * budget.left("scores") / max(2.0 * networks * seconds, 1e-9)
-    return min(max(int(share * count), _FEWEST), count)
+        @functools.cache
+        def distance(*slots: str) -> float:
+            return self._distance({slot: middle[slot] for slot in slots}, count)
+
+        found: dict[tuple[str, str], float] = {}
+        missing: list[tuple[str, str]] = []
+        for place, (first, second) in enumerate(chosen):
+            key = f"{first} {second}"
+            progress(place, len(chosen), f"{first} and {second}")
+            if first not in middle or second not in middle:
+                continue
+            if over() and self.journal.get("pairs", key) is None:
+                missing.append((first, second))
+                continue
+
+            def measure(one: str = first, other: str = second) -> list[float]:
+                return [distance(one), distance(other), distance(one, other)]
+
+            one, other, together = self.journal.once("pairs", key, measure)
+            scale = 2.0 * math.sqrt(max(one, 0.0) * max(other, 0.0))
+            if scale > 0.0:
+                found[first, second] = min(max((together - one - other) / scale, 0.0), 1.0)
+        progress(len(chosen), len(chosen), "")
+        mean = sum(found.values()) / max(len(found), 1)
+        return found | dict.fromkeys(missing, mean)
+
+    def _samples(self, networks: int) -> int:
+        """On how many samples so many networks are compared: as many as there is time for."""
+        count = self.options.score_images
+        if not self.budget.limited:
+            return count
+        # This reads the data, and computes what is compared with.
+        self.subject.quality(self.subject.original, count)
+        began = time.perf_counter()
+        self.subject.quality(self.subject.original, count)
+        seconds = time.perf_counter() - began
+        share = _ALONE * self.budget.left("scores") / max(2.0 * networks * seconds, 1e-9)
+        return min(max(int(share * count), _FEWEST), count)
+
+    def _distances(
+        self, entries: Sequence[Entry], slot: str, count: int, over: Callable[[], bool]
+    ) -> dict[str, float]:
+        """Distances of the network with one slot replaced: on few samples, of the best on more."""
+        found = {ORIGINAL: 0.0}
+        nets = {}
+        others = [each for each in entries if each.candidate.name != ORIGINAL]
+        for each in others:
+            if over():
+                break
+            name = each.candidate.name
+            nets[name] = self._network({slot: each.candidate})
+            found[name] = self.subject.quality(nets[name], count).divergence
+        measured = [each for each in others if each.candidate.name in nets]
+        points = [(each.latency_ms, found[each.candidate.name]) for each in measured]
+        for place in best_fronts(points, _FINALISTS):
+            if over():
+                break
+            name = measured[place].candidate.name
+            found[name] = self.subject.quality(nets[name], _MORE * count).divergence
+        return found
+
+    def _distance(self, choice: Choice, count: int) -> float:
+        return self.subject.quality(self._network(choice), count).divergence
+
+    def _network(self, choice: Choice) -> nn.Module:
+        return assembled(self.subject, self.kinds, choice, self.fits)
 
 
 def combined(
@@ -114,98 +200,9 @@ def _sensitivity(pairs: Sequence[tuple[float, float]]) -> float:
     return max(sum(far * error for far, error in pairs) / max(energy, 1e-30), 0.0)
 
 
-def pairs(
-    subject: Subject,
-    kinds: Mapping[str, Kind],
-    entries: Mapping[str, Sequence[Entry]],
-    scores: Mapping[str, Mapping[str, float]],
-    fits: Fits,
-    options: AdaptOptions,
-    journal: Journal,
-    budget: Budget,
-    progress: Progress,
-) -> dict[tuple[str, str], float]:
-    """How much errors of two slots add up, from 0 to 1.
-
-    Errors add up like vectors: the distance of both is a + b + 2 c sqrt(a b), where a and b are
-    those of one. c is measured with one candidate in each slot, of the middle latency. Less than
-    the sum says that the outputs are wrong already, and counts as independence. If time is short,
-    pairs without a measurement depend on each other as much as the others do in the mean.
-    """
-    names = list(scores)
-    chosen = list(itertools.combinations(names, 2))
-    if len(chosen) > _MOST_PAIRS:
-        chosen = list(itertools.pairwise(names))
-    middle = {
-        slot: _middle(
-            [
-                e.candidate
-                for e in entries[kind.name]
-                if e.candidate.is_operator and e.candidate.name in scores[slot]
-            ]
-        )
-        for kind in kinds.values()
-        for slot in kind.slots
-    }
-    over = budget.until("scores")
-    known = journal.get("score samples", "") or options.score_images
-    found: dict[tuple[str, str], float] = {}
-    missing: list[tuple[str, str]] = []
-    for place, (first, second) in enumerate(chosen):
-        progress(place, len(chosen), f"{first} and {second}")
-        a, b = middle[first], middle[second]
-        if a is None or b is None:
-            continue
-        if over() and journal.get("pairs", f"{first} {second}") is None:
-            missing.append((first, second))
-            continue
-
-        def measure(
-            both: dict[str, Candidate] = {first: a, second: b},  # noqa: B006
-        ) -> list[float]:
-            parts = [{slot: candidate} for slot, candidate in both.items()]
-            return [
-                subject.quality(assembled(subject, kinds, choice, fits), known).divergence
-                for choice in (*parts, both)
-            ]
-
-        one, other, together = journal.once("pairs", f"{first} {second}", measure)
-        scale = 2.0 * math.sqrt(max(one, 0.0) * max(other, 0.0))
-        if scale > 0.0:
-            found[first, second] = min(max((together - one - other) / scale, 0.0), 1.0)
-    progress(len(chosen), len(chosen), "")
-    mean = sum(found.values()) / max(len(found), 1)
-    return found | dict.fromkeys(missing, mean)
-
-
-def _distances(
-    subject: Subject,
-    kinds: Mapping[str, Kind],
-    entries: Sequence[Entry],
-    slot: str,
-    fits: Fits,
-    count: int,
-    over: Callable[[], bool],
-) -> dict[str, float]:
-    """Distances of the network with one slot replaced: on few samples, of the best on more."""
-    found = {ORIGINAL: 0.0}
-    others = [each for each in entries if each.candidate.name != ORIGINAL]
-    nets = {}
-    for each in others:
-        if over():
-            break
-        name = each.candidate.name
-        nets[name] = assembled(subject, kinds, {slot: each.candidate}, fits)
-        found[name] = subject.quality(nets[name], count).divergence
-    measured = [each for each in others if each.candidate.name in nets]
-    points = [(each.latency_ms, found[each.candidate.name]) for each in measured]
-    for place in best_fronts(points, _FINALISTS):
-        if over():
-            break
-        name = measured[place].candidate.name
-        found[name] = subject.quality(nets[name], _MORE * count).divergence
-    return found
-
-
-def _middle(candidates: Sequence[Candidate]) -> Candidate | None:
-    return candidates[len(candidates) // 2] if candidates else None
+def _middle(entries: Sequence[Entry], scores: Mapping[str, float]) -> Candidate | None:
+    """The operator of the middle latency, of those with a score; None where there is none."""
+    operators = [
+        e.candidate for e in entries if e.candidate.is_operator and e.candidate.name in scores
+    ]
+    return operators[len(operators) // 2] if operators else None

@@ -24,10 +24,11 @@ from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit, Shared
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import Journal
-from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.mutations import mutations
 from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL, ORIGINAL_LAYER, REMOVED, Candidate
+from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.slots import fit_layer
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions
@@ -54,7 +55,6 @@ _LEAST = 4
 # Seconds to compile and time a kernel, before one was measured.
 _KERNEL_S = 1.0
 
-Progress = Callable[[int, int, str], None]
 Row = dict[str, object]
 
 
@@ -74,7 +74,7 @@ class Fits:
 
     def __init__(self, recorded: Mapping[str, Activations], kinds: Mapping[str, Kind]) -> None:
         self._recorded = recorded
-        self._kinds = {slot: kind for kind in kinds.values() for slot in kind.slots}
+        self._kinds = by_slot(kinds)
         self._kept: dict[tuple[str, str], Fit] = {}
         # Of the slot that was fitted last: those of all slots would not fit into memory.
         self._shared = "", Shared()
@@ -103,9 +103,7 @@ class Fits:
 
     def removed(self, slot: str) -> float:
         """The error of a slot that returns what it receives."""
-        given = self._recorded[slot]
-        energy = float(given.y.double().square().sum())
-        return float((given.y - given.x).double().square().sum()) / max(energy, 1e-30)
+        return _error_without_layer(self._recorded[slot])
 
 
 def screened(
@@ -248,21 +246,18 @@ def fitted(
     If time is short, slots have only the best candidates by latency and error.
     """
     errors: dict[str, dict[str, float]] = {}
-    total = sum(len(kind.slots) for kind in kinds.values())
-    done = 0
-    for kind in kinds.values():
-        for slot in kind.slots:
-            progress(done, total, slot)
-            over = budget.until("fits", 1.0 / (total - done))
+    every = by_slot(kinds)
+    for slot, kind in every.items():
+        progress(len(errors), len(every), slot)
+        over = budget.until("fits", 1.0 / (len(every) - len(errors)))
 
-            def fit(
-                slot: str = slot, kind: Kind = kind, over: Callable[[], bool] = over
-            ) -> dict[str, float]:
-                return _fitted(fits, slot, entries[kind.name], over)
+        def fit(
+            slot: str = slot, kind: Kind = kind, over: Callable[[], bool] = over
+        ) -> dict[str, float]:
+            return _fitted(fits, slot, entries[kind.name], over)
 
-            errors[slot] = journal.once("fits", slot, fit)
-            done += 1
-    progress(total, total, "")
+        errors[slot] = journal.once("fits", slot, fit)
+    progress(len(every), len(every), "")
     return errors
 
 
@@ -300,15 +295,19 @@ def _screened(
     own = times[ORIGINAL]
     rows: list[Row] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
     if kind.removable:
-        difference = (activations.y - activations.x).double().square().sum()
-        energy = activations.y.double().square().sum().clamp_min(1e-30)
-        rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], float(difference / energy)))
+        rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], _error_without_layer(activations)))
     timed = [each for each in errors if times.get(each.name, own) < _FASTER * own]
     points = [(times[each.name], errors[each]) for each in timed]
     for place in best_fronts(points, options.keep):
         each = timed[place]
         rows.append(_row(each, *costs[each], times[each.name], errors[each]))
     return rows
+
+
+def _error_without_layer(activations: Activations) -> float:
+    energy = float(activations.y.double().square().sum())
+    difference = (activations.y - activations.x).double().square().sum()
+    return float(difference) / max(energy, 1e-30)
 
 
 def _row(candidate: Candidate, macs: int, params: int, latency_ms: float, error: float) -> Row:
@@ -370,7 +369,13 @@ def _rough(
         if factors.work(rows, steps) > _MOST_WORK:
             return None
         fit = fit_layer(
-            operator, binding, activations, restarts=1, sweeps=_ROUGH_SWEEPS, shared=shared
+            operator,
+            binding,
+            activations,
+            restarts=1,
+            sweeps=_ROUGH_SWEEPS,
+            shared=shared,
+            factors=factors,
         )
         return fit.error
     except UserError:  # larger than a fit can be

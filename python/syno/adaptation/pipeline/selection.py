@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
+from torch import nn
 
 from syno._util.errors import UserError
 from syno.adaptation.choice import Assignment, Choices
@@ -22,9 +23,9 @@ from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Journal
-from syno.adaptation.pipeline.kinds import Kind
+from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import Clock, LatencyModel
-from syno.adaptation.pipeline.pool import Candidate
+from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
 from syno.adaptation.pipeline.screening import Entry, Fits
 from syno.adaptation.pipeline.subject import Subject
 from syno.options import AdaptOptions
@@ -36,8 +37,6 @@ _MORE = 4
 _NEARER = 0.01
 # The model of the latency is off if it misses by more than this share of the original's latency.
 _OFF = 0.03
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -84,13 +83,15 @@ class Selector:
         fits: Fits,
         options: AdaptOptions,
         clock: Clock,
+        journal: Journal,
     ) -> None:
         self._subject, self._kinds, self._fits = subject, kinds, fits
         self._options, self._clock, self._totals = options, clock, totals
-        by_slot = {slot: entries[kind.name] for kind in kinds.values() for slot in kind.slots}
+        self._journal = journal
+        of_slot = by_slot(kinds)
         self.entries = {
-            slot: [each for each in by_slot[slot] if each.candidate.name in scores[slot]]
-            for slot in scores
+            slot: [e for e in entries[of_slot[slot].name] if e.candidate.name in of]
+            for slot, of in scores.items()
         }
         listed = {
             slot: [scores[slot][each.candidate.name] for each in of]
@@ -123,7 +124,6 @@ class Selector:
     def select(
         self,
         goals: Sequence[Goal],
-        journal: Journal,
         refit: Sequence[torch.Tensor],
         over: Callable[[], bool],
     ) -> Selected:
@@ -131,7 +131,6 @@ class Selector:
 
         Args:
             goals: the limits.
-            journal: of the adaptation.
             refit: inputs for which the operators of the chosen network are fitted again.
             over: whether the time for this is over. One round is always made.
 
@@ -139,10 +138,10 @@ class Selector:
             UserError: no assignment keeps the limits.
         """
         name = name_of(goals)
-        known = journal.get("network", name)
+        known = self._journal.get("network", name)
         if known is None:
-            found = self._found(goals, journal, refit, over)
-            journal.put("network", name, dataclasses.asdict(found))
+            found = self._found(goals, refit, over)
+            self._journal.put("network", name, dataclasses.asdict(found))
             return found
         found = Selected(**known)
         for choice, distance in found.assembled:
@@ -155,10 +154,11 @@ class Selector:
 
     def candidates(self, selected: Mapping[str, str]) -> dict[str, Candidate]:
         """The candidates of a choice by name."""
-        return {
-            slot: next(e.candidate for e in self.entries[slot] if e.candidate.name == name)
-            for slot, name in selected.items()
-        }
+        return {slot: self.entry(slot, name).candidate for slot, name in selected.items()}
+
+    def entry(self, slot: str, name: str) -> Entry:
+        """The candidate of a slot with a name, and what it costs there."""
+        return next(e for e in self.entries[slot] if e.candidate.name == name)
 
     def costs(self, choice: Mapping[str, str]) -> dict[str, float]:
         """MACs and parameters of the whole network with a choice, and its predicted latency."""
@@ -177,7 +177,7 @@ class Selector:
         names = {e.candidate.name for of in self.entries.values() for e in of}
         found: tuple[float, dict[str, str]] | None = None
         limits = self._limits(goals)
-        for name in sorted(names - {"original", "removed"}):
+        for name in sorted(names - {ORIGINAL, REMOVED}):
             places = [
                 next((n for n, e in enumerate(of) if e.candidate.name == name), 0)
                 for of in self.entries.values()
@@ -203,7 +203,6 @@ class Selector:
     def _found(
         self,
         goals: Sequence[Goal],
-        journal: Journal,
         refit: Sequence[torch.Tensor],
         over: Callable[[], bool],
     ) -> Selected:
@@ -214,45 +213,45 @@ class Selector:
             fresh = self._several(goals, list(assembled_))
             if not fresh:  # all assignments within the limits were assembled
                 break
-            if best is not None and self._is_settled(best, fresh[0], goals):
+            promised = self.interactions.predicted(fresh[0].choice)
+            if best is not None and self._is_settled(best, promised, goals):
                 break
             rounds += 1
             for one in fresh:
-                assembled_[one.choice] = self._distance(one, journal)
+                assembled_[one.choice] = self._distance(one)
             nearest = min(fresh, key=lambda one: assembled_[one.choice])
             expected = self.interactions.predicted(nearest.choice)
             for one in fresh:
                 self.interactions.learn(one.choice, assembled_[one.choice])
             self.choices = self._corrected()
             distance = assembled_[nearest.choice]
-            if best is not None and self._keeps(best, goals) and not _nearer(distance, best):
+            if best is not None and self._is_settled(best, distance, goals):
                 break
-            timed = self._timed(nearest, goals, distance, expected, journal)
+            timed = self._timed(nearest, goals, distance, expected)
             best = timed if best is None else self._better(best, timed, goals)
         assert best is not None
         if refit:
-            net = assembled(
-                self._subject, self._kinds, self.candidates(best.choice), self._fits, refit=refit
-            )
-            far = self._subject.quality(net, _MORE * self._options.score_images).divergence
-            best = dataclasses.replace(best, distance=far)
+            best = dataclasses.replace(best, distance=self._far(self._network(best.choice, refit)))
         seen = [(list(choice), far) for choice, far in assembled_.items()]
         return dataclasses.replace(best, rounds=rounds, assembled=seen)
 
-    def _is_settled(self, best: Selected, next_one: Assignment, goals: Sequence[Goal]) -> bool:
-        """Whether the next assignment promises nothing better than what there is."""
-        expected = self.interactions.predicted(next_one.choice)
-        return self._keeps(best, goals) and not _nearer(expected, best)
+    def _is_settled(self, best: Selected, distance: float, goals: Sequence[Goal]) -> bool:
+        """Whether another network of this distance is no better than the best one."""
+        return self._keeps(best, goals) and distance >= (1.0 - _NEARER) * best.distance
 
-    def _distance(self, one: Assignment, journal: Journal) -> float:
-        """Of the outputs of the network from the original's."""
+    def _network(self, choice: Mapping[str, str], refit: Sequence[torch.Tensor] = ()) -> nn.Module:
+        return assembled(
+            self._subject, self._kinds, self.candidates(choice), self._fits, refit=refit
+        )
 
-        def measure() -> float:
-            choice = self.candidates(self._names(one))
-            net = assembled(self._subject, self._kinds, choice, self._fits)
-            return self._subject.quality(net, _MORE * self._options.score_images).divergence
+    def _far(self, net: nn.Module) -> float:
+        """The distance of the outputs of a network from the original's."""
+        return self._subject.quality(net, _MORE * self._options.score_images).divergence
 
-        found: float = journal.once("assembled", _key(one), measure)
+    def _distance(self, one: Assignment) -> float:
+        found: float = self._journal.once(
+            "assembled", _key(one), lambda: self._far(self._network(self._names(one)))
+        )
         return found
 
     def _timed(
@@ -261,17 +260,14 @@ class Selector:
         goals: Sequence[Goal],
         distance: float,
         expected: float,
-        journal: Journal,
     ) -> Selected:
-        def measure() -> float:
-            choice = self.candidates(self._names(one))
-            net = assembled(self._subject, self._kinds, choice, self._fits)
-            return self._clock.ratios({"network": net})["network"]
-
-        ratio: float = journal.once("timed", _key(one), measure)
+        names = self._names(one)
+        ratio: float = self._journal.once(
+            "timed", _key(one), lambda: self._clock.ratio(self._network(names))
+        )
         predicted = self.model.predicted(one.costs[LATENCY])
         self.model.learn(one.costs[LATENCY], ratio * self._totals.latency)
-        return Selected(name_of(goals), self._names(one), predicted, ratio, distance, expected)
+        return Selected(name_of(goals), names, predicted, ratio, distance, expected)
 
     def _corrected(self) -> Choices:
         """The integer program with scores that take into account what was seen."""
@@ -342,10 +338,6 @@ class Selector:
             slot: of[place].candidate.name
             for (slot, of), place in zip(self.entries.items(), one.choice, strict=True)
         }
-
-
-def _nearer(distance: float, best: Selected) -> bool:
-    return distance < (1.0 - _NEARER) * best.distance
 
 
 def _key(one: Assignment) -> str:

@@ -203,6 +203,3 @@ def _checked_fidelity(
     if not changed:
         return found
     return found.changed(name=found.name_with(changed), **changed)
-
-
-__all__ = ["Source", "checked_source"]

@@ -14,25 +14,67 @@ from syno.operands.options import study as study_option
 from syno.options import AdaptOptions, FidelityOptions
 
 if TYPE_CHECKING:
-    from syno.adaptation.pipeline.adapt import Observer
+    from syno.adaptation.pipeline.progress import Observer
     from syno.adaptation.pipeline.results import Adaptation
     from syno.study.results import StudyResults
     from syno.train import Fidelity
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Arguments(Options):
+class _FineTuning(FidelityOptions):
+    """A fidelity of the fine-tuning, which has other defaults than one of a training."""
+
+    fidelity: str | None = option(
+        "How much networks are fine-tuned: a name, or a .toml file with a recipe.",
+        None,
+        metavar="NAME",
+        unset="fast/adapt; fast/adapt-text for text",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptationArguments(Options):
+    """A trained network with its data, further candidates, and how they are chosen."""
+
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
     model: str | None = options.model(None, "that of --study")
     model_options: Mapping[str, int | str] = options.model_options()
     weights: str | None = options.weights()
-    data: str | None = option(
-        "Data set: digits, cifar10, a folder of images, or text.",
-        None,
-        metavar="NAME",
-        unset="that of --study",
-    )
+    data: str | None = options.optional_data("that of --study")
     data_dir: str | None = options.data_dir()
+    store: str = options.store()
+    study: str | None = study_option()
+    seed: int = options.seed()
+    fidelity: FidelityOptions = group(_FineTuning)
+    options: AdaptOptions = group(AdaptOptions)
+
+    def network(self) -> str | StudyResults:
+        """Return the name of a model, or the results of a study."""
+        from syno.study.results import load_study
+
+        if self.model is not None:
+            if self.study is not None:
+                raise UserError("--model and --study both name the network to adapt")
+            return self.model
+        if self.weights is not None:
+            raise UserError("--weights is given without --model")
+        return load_study(self.store, self.study or _latest(self.store))
+
+    def options_of_model(self) -> dict[str, int | str]:
+        """Return the options of the model with the file of its weights."""
+        return options.with_weights(self.model_options, self.weights)
+
+    def chosen_fidelity(self) -> Fidelity | Mapping[str, int] | None:
+        """Return the fidelity of the fine-tuning, or changes of the default one."""
+        from syno.study.evaluate.loading import chosen_fidelity
+
+        if self.fidelity.fidelity is None:
+            return self.fidelity.changes or None
+        return chosen_fidelity(self.fidelity, self.data or "", self.data_dir)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Arguments(AdaptationArguments):
     latency: tuple[str, ...] = option(
         "Goal for the latency of the network: 0.5x of the original's, or 1.2ms; can be repeated. "
         "Without any goal: 0.7x, 0.5x and 0.35x.",
@@ -69,15 +111,12 @@ class _Arguments(Options):
     )
     rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
     final: bool = option("Also measure the test split, once, at the end.", False)
-    store: str = options.store()
-    study: str | None = study_option()
     name: str | None = option(
         "Name of the adaptation; an existing one is continued.",
         None,
         metavar="NAME",
         unset="model, data and a number",
     )
-    seed: int = options.seed()
     report: Path | None = option("File for the report, an HTML page.", None)
     picture: Path | None = option("File for a plot (PNG or PDF).", None)
     out: Path | None = option(
@@ -90,8 +129,6 @@ class _Arguments(Options):
         metavar="NAME",
     )
     as_json: bool = output.as_json()
-    fidelity: FidelityOptions = group(FidelityOptions)
-    options: AdaptOptions = group(AdaptOptions)
 
 
 @framework.command("adapt", _Arguments)
@@ -107,20 +144,19 @@ def command(given: _Arguments) -> int:
     """
     from syno.adaptation.pipeline.adapt import adapt
 
-    fidelity = fidelity_of(given.fidelity)
     with output.progress("adapting", None, remaining=False) as move:
         found = adapt(
-            network_of(given.model, given.weights, given.store, given.study),
+            given.network(),
             given.data,
-            latency=given.latency or None,
-            slots=given.slots or None,
-            macs=given.macs or None,
-            params=given.params or None,
+            latency=given.latency,
+            slots=given.slots,
+            macs=given.macs,
+            params=given.params,
             max_drop=given.max_drop,
-            model_options=options.with_weights(given.model_options, given.weights),
+            model_options=given.options_of_model(),
             data_dir=given.data_dir,
             operators=given.ops,
-            fidelity=fidelity,
+            fidelity=given.chosen_fidelity(),
             hours=given.hours,
             rivals=given.rivals,
             final=given.final,
@@ -149,27 +185,12 @@ def watch(move: output.Move) -> Observer:
     def watch(phase: str, done: int, total: int, remark: str) -> None:
         if phase == "study":
             framework.resumable(framework.this_command(name=remark))
-        elif phase == "forecast":
+        elif phase in ("forecast", "note"):
             output.say(remark)
         else:
             move(done, f"{phase}, {done} of {total} {remark}".strip())
 
     return watch
-
-
-def network_of(
-    model: str | None, weights: str | None, store: str, study: str | None
-) -> str | StudyResults:
-    """The network that the options name: a model, or the results of a study."""
-    from syno.study.results import load_study
-
-    if model is not None:
-        if study is not None:
-            raise UserError("--model and --study both name the network to adapt")
-        return model
-    if weights is not None:
-        raise UserError("--weights is given without --model")
-    return load_study(store, study or _latest(store))
 
 
 def _latest(url: str) -> str | None:
@@ -180,17 +201,6 @@ def _latest(url: str) -> str | None:
     with Store.open(url, create=False, read_only=True) as store:
         found = [s.name for s in store.studies() if s.settings.get("method") != ADAPTATION]
     return found[-1] if found else None
-
-
-def fidelity_of(given: FidelityOptions) -> Fidelity | Mapping[str, int] | None:
-    """The fidelity of the fine-tuning, or changes of the default one."""
-    from syno.train import fidelity
-
-    changes = given.changes
-    if given.fidelity is None:
-        return changes or None
-    found = fidelity(given.fidelity)
-    return found.changed(**changes) if changes else found
 
 
 def _export(found: Adaptation, folder: Path, format_: str) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     "bench",
     "bench_adaptation",
     "bench_kernels",
+    "bench_layers",
+    "bench_latency",
     "bench_network",
     "bench_search",
     "bench_slots",

@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from syno._util import numbers
-from syno._util.options import Options, group, option
-from syno.cli import framework, options, output
-from syno.cli.commands import adapt
-from syno.operands.options import study as study_option
-from syno.options import AdaptOptions, FidelityOptions
+from syno._util.options import option
+from syno.cli import framework, output
+from syno.cli.commands.adapt import AdaptationArguments, watch
 
 if TYPE_CHECKING:
     from syno.experiments.adaptation import PredictorRanking
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Arguments(Options):
-    ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
-    model: str | None = options.model(None, "that of --study")
-    model_options: Mapping[str, int | str] = options.model_options()
-    weights: str | None = options.weights()
-    data: str | None = option(
-        "Data set: digits, cifar10, a folder of images, or text.",
-        None,
-        metavar="NAME",
-        unset="that of --study",
-    )
-    data_dir: str | None = options.data_dir()
+class _Arguments(AdaptationArguments):
     assignments: int = option("Number of random assignments.", 40, minimum=4)
-    store: str = options.store()
-    study: str | None = study_option()
     name: str | None = option(
         "Name of the measurement; an existing one is continued.",
         None,
         metavar="NAME",
         unset="model, data and a number",
     )
-    seed: int = options.seed()
     as_json: bool = output.as_json()
-    fidelity: FidelityOptions = group(FidelityOptions)
-    options: AdaptOptions = group(AdaptOptions)
 
 
 @framework.command("bench adaptation", _Arguments)
@@ -59,11 +40,11 @@ def command(given: _Arguments) -> int:
     from syno.adaptation.pipeline.source import checked_source
     from syno.experiments.adaptation import described, rank_predictors, short
 
-    fidelity = adapt.fidelity_of(given.fidelity)
+    fidelity = given.chosen_fidelity()
     source = checked_source(
-        adapt.network_of(given.model, given.weights, given.store, given.study),
+        given.network(),
         given.data,
-        model_options=options.with_weights(given.model_options, given.weights),
+        model_options=given.options_of_model(),
         data_dir=given.data_dir,
         fidelity=fidelity,
         seed=given.seed,
@@ -77,7 +58,7 @@ def command(given: _Arguments) -> int:
             store=given.store,
             name=given.name,
             seed=given.seed,
-            progress=adapt.watch(move),
+            progress=watch(move),
         )
     if given.as_json:
         output.print_json(described(found))

@@ -147,13 +147,13 @@ def _measure(
         tuning_trials=tuning_trials,
         watched=progress_of,
     )
-    if given.picture is not None:
-        save_times(runs, given.picture)
     if given.as_json:
         output.print_json(described(runs, tuple(batches), given.rounds))
     else:
         for batch, run in zip(batches, runs, strict=True):
             _print(run, batch)
+    if given.picture is not None:
+        save_times(runs, given.picture)
     return framework.OK
 
 

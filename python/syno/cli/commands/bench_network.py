@@ -58,6 +58,7 @@ def command(given: _Arguments) -> int:
     from syno.engines.compare import compare_engines
     from syno.engines.picture import save_engines
     from syno.experiments.networks import described, networks_with_operators
+    from syno.operands.layers import ORIGINAL
     from syno.operators.specification import checked_binding
 
     sizes = {} if given.binding is None else checked_binding(given.binding)
@@ -82,12 +83,12 @@ def command(given: _Arguments) -> int:
             rounds=given.rounds,
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
         )
-    if given.picture is not None:
-        save_engines(found, given.picture)
     if given.as_json:
         output.print_json(described(found, given.model, example))
     else:
         _print(found, given.model, given.batch)
+    if given.picture is not None:
+        save_engines(found, given.picture, {ORIGINAL: "original"})
     return framework.OK
 
 

@@ -79,12 +79,12 @@ def command(given: _Arguments) -> int:
             constraints=given.constraint,
             progress=lambda done, total, what: move(done, what),
         )
-    if given.picture is not None:
-        save_regret(found, given.picture)
     if given.as_json:
         output.print_json(found.described())
     else:
         _print(found)
+    if given.picture is not None:
+        save_regret(found, given.picture)
     return framework.OK
 
 

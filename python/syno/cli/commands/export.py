@@ -75,6 +75,12 @@ class _Arguments(Options):
         "Use schedules that `syno tune` found on this machine, in the formats cpp and cpp-network.",
         False,
     )
+    target: str | None = option(
+        "Also compile the formats cpp and cpp-network for another processor, such as "
+        "aarch64-linux-gnu.",
+        None,
+        metavar="TRIPLE",
+    )
     measure_plans: int | None = option(
         "Measure the N cheapest plans, and write the fastest.",
         None,
@@ -102,8 +108,9 @@ def command(given: _Arguments) -> int:
     `--network study`. Without --binding, the sizes are those of the first layer of the search that
     found the operator.
     """
-    from syno.codegen.export import formats
+    from syno.codegen.export import cross, formats
     from syno.codegen.export.write import operator_subject
+    from syno.inference.precision import TOLERANCES
     from syno.measure.plan_choices import PlanChoices
 
     writer = formats.get(
@@ -117,6 +124,13 @@ def command(given: _Arguments) -> int:
             f"the format '{writer.name}' has no schedules of compiled C++\n"
             "  expected: cpp or cpp-network with --tuned"
         )
+    if given.target is not None:
+        if writer.emitter != "cpp":
+            raise UserError(
+                f"the format '{writer.name}' is not compiled for other processors\n"
+                "  expected: cpp or cpp-network with --target"
+            )
+        cross.cross_compiler(given.target)
     if given.threads is not None and given.measure_plans is None:
         raise UserError("--threads requires --measure-plans")
     plans = PlanChoices(
@@ -139,8 +153,15 @@ def command(given: _Arguments) -> int:
         subject = operator_subject(operator, found, given.seed, plan, given.fold_weights)
     subject = replace(subject, tuned=given.tuned)
     written = writer.write(subject, given.out)
-    run = writer.check(written, subject) if given.check else None
     files = [str(file) for file in written.files]
+    run = None
+    if given.target is not None:
+        files.append(str(cross.build(written, given.target)))
+        if given.check:
+            tolerance = TOLERANCES[given.precision]
+            run = cross.check(written, subject, given.target, tolerance=tolerance)
+    elif given.check:
+        run = writer.check(written, subject)
     if given.as_json:
         result = {"key": _key(subject), "format": writer.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}

@@ -1,11 +1,12 @@
-"""`syno report`: the HTML page about a study."""
+"""`syno report`: the HTML page about a study, and the figures of the paper."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from syno._util.errors import UserError
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
@@ -25,17 +26,79 @@ class _Arguments(Options):
     data_dir: str | None = option(
         "With --final: the new folder of the data, if it has moved.", None, metavar="DIR"
     )
+    figures: Path | None = option(
+        "Instead of the page, draw the paper's figures from one's own results into this folder, as "
+        "PDF, PNG and CSV.",
+        None,
+        metavar="DIRECTORY",
+        unset="no figures",
+    )
+    results: tuple[Path, ...] = option(
+        "With --figures: file that a command wrote with --json, or a folder of them; can be "
+        "repeated.",
+        cast(tuple[Path, ...], ()),
+        metavar="FILE_OR_DIRECTORY",
+    )
+    only: str = option(
+        "With --figures: names of figures, separated by commas.",
+        "",
+        unset="all",
+        metavar="NAMES",
+    )
     png: bool = option("Also write front.png and progress.png into the same folder.", False)
     as_json: bool = output.as_json()
 
 
 @framework.command("report", _Arguments)
-def command(given: _Arguments) -> None:
-    """Write the report of a study as a self-contained HTML page.
+def command(given: _Arguments) -> int:
+    """Write the report of a study as a self-contained HTML page, or the figures of the paper.
 
     The command only reads the store, except with --final, which trains the finalists once more and
-    stores their accuracy on the test split.
+    stores their accuracy on the test split. --figures draws the paper's figures from the files of
+    --results and, if it is there, the store, beside what is published. It lists a figure without
+    data with the command that makes them; the exit code is 1 if no figure was drawn.
     """
+    if given.figures is not None:
+        return _figures(given, given.figures)
+    if given.results or given.only:
+        raise UserError("--results and --only are for figures\n  expected: --figures DIR with them")
+    _page(given)
+    return framework.OK
+
+
+def _figures(given: _Arguments, folder: Path) -> int:
+    from syno.report.figures import Missing, read_sources, write_figures
+
+    if given.final or given.png or given.study is not None:
+        raise UserError("--final, --png and --study are for the page\n  expected: not --figures")
+    sources = read_sources(given.results, _present_store(given))
+    only = [name.strip() for name in given.only.split(",") if name.strip()]
+    found = write_figures(sources, folder, only)
+    missing = [each for each in found if isinstance(each, Missing)]
+    written = [each for each in found if not isinstance(each, Missing)]
+    if given.as_json:
+        output.print_json(
+            {
+                "written": {each.plan.name: [str(file) for file in each.files] for each in written},
+                "missing": {each.plan.name: each.plan.command for each in missing},
+                "ignored": sources.ignored,
+            }
+        )
+        return framework.OK if written else framework.NEGATIVE
+    for each in written:
+        output.echo(f"wrote {each.files[0]} (.png, .csv): {each.plan.paper}, {each.plan.title}")
+    for absent in missing:
+        output.echo(f"no data for {absent.plan.name} ({absent.plan.paper}): {absent.plan.command}")
+    return framework.OK if written else framework.NEGATIVE
+
+
+def _present_store(given: _Arguments) -> str | None:
+    """The store; None where none is named, and the usual one is not there."""
+    usual = given.store == _Arguments.__dataclass_fields__["store"].default
+    return None if usual and not Path(given.store).exists() else given.store
+
+
+def _page(given: _Arguments) -> None:
     from syno.report import gather, write_page, write_pictures
     from syno.store import Store
 

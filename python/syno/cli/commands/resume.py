@@ -41,6 +41,13 @@ class _Arguments(Options):
         metavar="ID",
     )
     jobs: int | None = options.jobs()
+    predictor: str | None = option(
+        "Predict latencies in this process instead of measuring them, with a file of "
+        "`syno bench latency --predictor`.",
+        None,
+        metavar="FILE",
+        unset="as the search does",
+    )
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     isolation: IsolationOptions = group(IsolationOptions)
@@ -69,6 +76,7 @@ def command(given: _Arguments) -> int:
             patience=given.patience,
             isolation=given.isolation,
             release=given.release,
+            predictor=given.predictor,
             observer=watch,
             jobs=given.jobs,
         )

@@ -48,6 +48,19 @@ class _Arguments(Options):
     batch: int = option("Batch size.", 1, minimum=1)
     device: str = option("Device.", "cpu", choices=("cpu", "cuda"))
     threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
+    rpc_key: str | None = option(
+        "Key of a device at the tracker, which does the work.", None, metavar="KEY"
+    )
+    tracker: str | None = option(
+        "Tracker of the devices that rpc_key names.", None, metavar="HOST:PORT"
+    )
+    secret: Path | None = option("File with the secret of the tracker.", None, metavar="FILE")
+    target: str | None = option(
+        "Target of TVM, such as 'llvm -mtriple=aarch64-linux-gnu'.",
+        None,
+        metavar="TEXT",
+        unset="the processor",
+    )
     trials: int = option("Schedules that are measured for each kernel.", 64, minimum=1)
     plans: int = option("Plans that are measured for each kernel.", 4, minimum=1, maximum=1000)
     rounds: int = options.rounds()
@@ -65,9 +78,9 @@ def command(given: _Arguments) -> int:
 
     OP is an operator, as for `syno train`, in the slots of a model or in single layers; or --config
     names a grid of targets, models, operators and back ends. Each form of an operator is compared
-    with the interpreter and measured in turns. Finished tasks are skipped; a task that was
-    interrupted goes on; a task that fails is recorded, and the next one begins. The exit code is 1
-    if a task failed.
+    with the interpreter and measured in turns. Finished tasks are skipped; an interrupted task is
+    resumed; a task that fails is recorded, and the next one begins. The exit code is 1 if a task
+    failed.
     """
     from syno.tune import run_grid, tasks_of
     from syno.tune.run import check_folders
@@ -97,12 +110,12 @@ def _grid(given: _Arguments) -> Grid:
     from syno.tune import read_grid, single_grid
 
     if given.config is not None:
-        if given.ops or given.models or given.layers:
+        if given.ops or given.models or given.layers or given.rpc_key or given.target:
             raise UserError(
-                "--config has operators, models and layers of its own\n"
+                "--config has operators, models, layers and targets of its own\n"
                 "  expected: either --config, or OP with --model or --layer"
             )
-        return read_grid(given.config)
+        return read_grid(given.config, tracker=given.tracker, secret=given.secret)
     if not given.ops:
         raise UserError("nothing to tune\n  expected: an operator, or --config FILE")
     return single_grid(
@@ -112,6 +125,10 @@ def _grid(given: _Arguments) -> Grid:
         out=given.out,
         device=given.device,
         threads=given.threads,
+        rpc_key=given.rpc_key,
+        target=given.target,
+        tracker=given.tracker,
+        secret=given.secret,
         back_ends=_back_ends(given.back_ends),
         baseline=given.baseline,
         binding={} if given.binding is None else checked_binding(given.binding),

@@ -14,7 +14,7 @@ from syno.codegen.native.function import (
     compile_functions,
     compile_operator,
 )
-from syno.codegen.native.tunings import find_tuning
+from syno.codegen.native.tuning_cache import find_tuning
 
 __all__ = [
     "FLAGS",

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from syno._util.cache_folder import private_cache
+from syno._util.cache_folder import not_written, private_cache
 from syno._util.errors import UserError
 from syno._util.helper_process import find_program
 from syno._util.private_files import opened_folder, read_private
@@ -139,10 +139,7 @@ class Compiler:
                 built.replace(path)
                 sums.replace(path.with_suffix(".sum"))
         except OSError as error:
-            raise UserError(
-                f"cannot write compiled code to '{path.parent}': {error}\n"
-                "  what to do: set SYNO_CACHE to a writable folder with enough space"
-            ) from error
+            raise not_written("compiled code", path.parent, error) from error
 
     def _run(self, command: Sequence[str], folder: str) -> None:
         """In `folder`: the programs that the compiler runs find no others there."""

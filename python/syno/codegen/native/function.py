@@ -59,7 +59,7 @@ class Variant:
     `scale+bias+residual+relu` that it names; channel: the dimension of y that c counts;
     input_order, output_order: the dimensions of x, and of y and residual, in the order of memory.
     precision: what contractions multiply, `float32` or `bfloat16`. They add in float32. tuning:
-    choices of the schedule, as `syno.codegen.native.tunings` has them.
+    choices of the schedule, as `emit_cpp` reads them.
     """
 
     epilogue: str = ""

@@ -6,15 +6,13 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from syno._util import checks
-from syno._util.cache_folder import private_cache
+from syno._util.cache_folder import private_cache, write_cached
 from syno._util.errors import UserError
 from syno._util.private_files import opened_folder, read_private
 from syno.operators.operator import Operator
@@ -40,8 +38,8 @@ class KernelRecord:
     text: of the operator; binding: the value of every variable, the batch size as 1. channel: the
     dimension of the output that `channel` belongs to. input_order, output_order: the order in which
     the dimensions of x and y lie in memory, outermost first. plan, fold_weights: as in
-    `Operator.numbered_plan`. tuning: choices of the schedule, as `syno.codegen.native.tunings` has
-    them; empty for those of the emitter's rules.
+    `Operator.numbered_plan`. tuning: choices of the schedule, as `emit_cpp` reads them; empty for
+    those of the emitter's rules.
     """
 
     text: str
@@ -126,24 +124,9 @@ class KernelRecord:
 
     def store(self) -> None:
         """Keep the record in the cache under its key, for other processes."""
-        path = _path(self.key)
-        if _read(path) == self.to_json():
-            return
-        try:
-            descriptor, name = tempfile.mkstemp(prefix=".", dir=path.parent)
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    file.write(self.to_json())
-                os.replace(name, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(name)
-                raise
-        except OSError as error:
-            raise UserError(
-                f"cannot write what a kernel computes to '{path.parent}': {error}\n"
-                "  what to do: set SYNO_CACHE to a writable folder with enough space"
-            ) from error
+        path, text = _path(self.key), self.to_json()
+        if _read(path) != text:
+            write_cached(path, text, "what a kernel computes")
 
     @classmethod
     def stored(cls, key: str) -> KernelRecord:

@@ -11,10 +11,9 @@ from syno._util.errors import UserError
 from syno.codegen.emitters import Case
 from syno.codegen.verify.random_cases import is_legal
 from syno.operators.operator import Operator
+from syno.operators.steps import Dimension, Step, steps_of
 
 _SECONDS = 30.0
-
-Dim = tuple[str, bool, bool]
 
 
 def shrink(case: Case, fails: Callable[[Case], bool], *, seconds: float = _SECONDS) -> Case:
@@ -56,27 +55,14 @@ def _is_smaller(case: Case, than: Case) -> bool:
 
 
 @dataclass(frozen=True)
-class _Step:
-    """One step with its coordinates by name; `dims` as (coordinate, role)."""
-
-    op: str
-    inputs: tuple[str, ...]
-    out: tuple[str, ...]
-    size: str
-    amount: int
-    causal: bool
-    dims: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
 class _Sketch:
     """A case that can be changed: whatever is left out, the rest makes an operator again.
 
     The input is what the steps leave over, in the order of `match` as far as that names it.
     """
 
-    output: tuple[tuple[str, Dim], ...]
-    steps: tuple[_Step, ...]
+    output: tuple[tuple[str, Dimension], ...]
+    steps: tuple[Step, ...]
     match: tuple[str, ...]
     binding: tuple[tuple[str, int], ...]
 
@@ -95,12 +81,8 @@ class _Sketch:
 
 def _sketch(case: Case) -> _Sketch:
     core = case.operator._core
-    steps = tuple(
-        _Step(s.op, tuple(s.inputs), tuple(s.out), s.size, s.amount, s.causal, tuple(s.dims))
-        for s in core.steps
-    )
     output = tuple((f"o{d}", dim) for d, dim in enumerate(core.output))
-    return _Sketch(output, steps, tuple(core.match), tuple(sorted(case.binding.items())))
+    return _Sketch(output, steps_of(core), tuple(core.match), tuple(sorted(case.binding.items())))
 
 
 def _rebuild(sketch: _Sketch, binding: dict[str, int]) -> _core.Operator:
@@ -174,26 +156,16 @@ def _smaller(sketch: _Sketch) -> Iterator[_Sketch]:
             yield replace(sketch, binding=values)
 
 
-def _with(sketch: _Sketch, s: int, step: _Step) -> _Sketch:
+def _with(sketch: _Sketch, s: int, step: Step) -> _Sketch:
     return replace(sketch, steps=(*sketch.steps[:s], step, *sketch.steps[s + 1 :]))
 
 
 def _bypass(sketch: _Sketch, s: int, made: str, taken: str) -> _Sketch:
     """Without a step, everything later reading `taken` where it read `made`."""
-
-    def name(old: str) -> str:
-        return taken if old == made else old
-
-    later = tuple(
-        replace(
-            step,
-            inputs=tuple(name(i) for i in step.inputs),
-            dims=tuple((name(i), role) for i, role in step.dims),
-        )
-        for step in sketch.steps[s + 1 :]
-    )
+    names = {made: taken}
+    later = (step.renamed(names) for step in sketch.steps[s + 1 :])
     return replace(
         sketch,
         steps=(*sketch.steps[:s], *later),
-        match=tuple(name(i) for i in sketch.match),
+        match=tuple(names.get(name, name) for name in sketch.match),
     )

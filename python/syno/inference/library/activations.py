@@ -10,7 +10,6 @@ from torch import fx
 
 from syno.inference.library.program import Value, number
 from syno.inference.library.registry import code as _code
-from syno.inference.trace import module_name
 
 if TYPE_CHECKING:
     from syno.inference.library.lower import _Lowering
@@ -35,12 +34,6 @@ _SOFTPLUS = """[&] {
   }()"""
 
 
-def _mapped(self: _Lowering, node: fx.Node, expression: str, *more: Value) -> None:
-    x = self._get(node.args[0])
-    y = self.program.new(x.shape)
-    self.values[node] = self._map(y, [x, *more], expression, module_name(node))
-
-
 def _numbers(node: fx.Node, **defaults: float) -> list[float]:
     """The arguments of a call behind its tensor, by their names in ATen."""
     given = dict(zip(defaults, node.args[1:], strict=False)) | dict(node.kwargs)
@@ -50,24 +43,24 @@ def _numbers(node: fx.Node, **defaults: float) -> list[float]:
 @_code(_aten.leaky_relu.default)
 def _leaky_relu(self: _Lowering, node: fx.Node) -> None:
     (slope,) = _numbers(node, negative_slope=0.01)
-    _mapped(self, node, f"a > Vector{{}} ? a : splat({number(slope)}) * a")
+    self._mapped(node, f"a > Vector{{}} ? a : splat({number(slope)}) * a")
 
 
 @_code(_aten.elu.default)
 def _elu(self: _Lowering, node: fx.Node) -> None:
     alpha, scale, within = _numbers(node, alpha=1.0, scale=1.0, input_scale=1.0)
-    _mapped(self, node, _of_elu(alpha, scale, within))
+    self._mapped(node, _of_elu(alpha, scale, within))
 
 
 @_code(_aten.celu.default)
 def _celu(self: _Lowering, node: fx.Node) -> None:
     (alpha,) = _numbers(node, alpha=1.0)
-    _mapped(self, node, _of_elu(alpha, 1.0, 1.0 / alpha))
+    self._mapped(node, _of_elu(alpha, 1.0, 1.0 / alpha))
 
 
 @_code(_aten.selu.default)
 def _selu(self: _Lowering, node: fx.Node) -> None:
-    _mapped(self, node, _of_elu(_SELU["alpha"], _SELU["scale"], 1.0))
+    self._mapped(node, _of_elu(_SELU["alpha"], _SELU["scale"], 1.0))
 
 
 def _of_elu(alpha: float, scale: float, within: float) -> str:
@@ -79,26 +72,26 @@ def _of_elu(alpha: float, scale: float, within: float) -> str:
 
 @_code(_aten.mish.default)
 def _mish(self: _Lowering, node: fx.Node) -> None:
-    _mapped(self, node, _MISH)
+    self._mapped(node, _MISH)
 
 
 @_code(_aten.softplus.default)
 def _softplus(self: _Lowering, node: fx.Node) -> None:
     beta, threshold = _numbers(node, beta=1.0, threshold=20.0)
     code = _SOFTPLUS.replace("@BETA@", number(beta)).replace("@THRESHOLD@", number(threshold))
-    _mapped(self, node, code)
+    self._mapped(node, code)
 
 
 @_code(_aten.exp.default)
 def _exp(self: _Lowering, node: fx.Node) -> None:
-    _mapped(self, node, _EXP)
+    self._mapped(node, _EXP)
 
 
 @_code(_aten.prelu.default)
 def _prelu(self: _Lowering, node: fx.Node) -> None:
     x, held = self._get(node.args[0]), self._get(node.args[1])
     over = held.view.view([1, -1, *[1] * (x.view.dim() - 2)] if x.view.dim() > 1 else [-1])
-    _mapped(self, node, "a > Vector{} ? a : b * a", Value(held.buffer, over))
+    self._mapped(node, "a > Vector{} ? a : b * a", Value(held.buffer, over))
 
 
 @_code(_aten.clamp.default)
@@ -107,12 +100,12 @@ def _clamp(self: _Lowering, node: fx.Node) -> None:
     least, most = given.get("min"), given.get("max")
     low = -math.inf if least is None else float(least)  # type: ignore[arg-type]
     high = math.inf if most is None else float(most)  # type: ignore[arg-type]
-    _mapped(self, node, _between(low, high))
+    self._mapped(node, _between(low, high))
 
 
 @_code(_aten.hardtanh.default)
 def _hardtanh(self: _Lowering, node: fx.Node) -> None:
-    _mapped(self, node, _between(*_numbers(node, min_val=-1.0, max_val=1.0)))
+    self._mapped(node, _between(*_numbers(node, min_val=-1.0, max_val=1.0)))
 
 
 def _between(least: float, most: float) -> str:
@@ -123,9 +116,9 @@ def _between(least: float, most: float) -> str:
 
 @_code(_aten.abs.default)
 def _abs(self: _Lowering, node: fx.Node) -> None:
-    _mapped(self, node, "magnitude(a)")
+    self._mapped(node, "magnitude(a)")
 
 
 @_code(_aten.neg.default)
 def _neg(self: _Lowering, node: fx.Node) -> None:
-    _mapped(self, node, "-a")
+    self._mapped(node, "-a")

@@ -189,11 +189,7 @@ class _Lowering:
             )
         activation = activation_of(node)
         if activation is not None:
-            x = self._get(node.args[0])
-            y = self.program.new(x.shape)
-            self.values[node] = self._map(
-                y, [x], f"{_ACTIVATIONS[activation]}::of(a)", module_name(node)
-            )
+            self._mapped(node, f"{_ACTIVATIONS[activation]}::of(a)")
             return
         made = CODE.get(node.target)
         if made is None:
@@ -217,6 +213,12 @@ class _Lowering:
         except RuntimeError:  # its rows are not side by side
             copy = self._contiguous(value)
             return Value(copy.buffer, copy.view.view(shape))
+
+    def _mapped(self, node: fx.Node, expression: str, *more: Value) -> None:
+        """The value of a node, as large as its first operand a; b, c, ... are the others."""
+        x = self._get(node.args[0])
+        y = self.program.new(x.shape)
+        self.values[node] = self._map(y, [x, *more], expression, module_name(node))
 
     def _map(self, y: Value, operands: Sequence[Value], expression: str, about: str) -> Value:
         """y = expression of a, b, c, ...: the operands, which are broadcast."""
@@ -315,9 +317,7 @@ def _power(self: _Lowering, node: fx.Node) -> None:
     exponent = node.args[1]
     if not isinstance(exponent, (int, float)) or exponent not in (2, 3):
         raise UserError(f"the network library has no code for the power {exponent}")
-    y = self.program.new(node.meta["val"].shape)
-    x = self._get(node.args[0])
-    self.values[node] = self._map(y, [x], " * ".join("a" * int(exponent)), module_name(node))
+    self._mapped(node, " * ".join("a" * int(exponent)))
 
 
 @_code(_aten._native_batch_norm_legit_no_training.default)

@@ -13,7 +13,7 @@ from torch import fx
 from syno._util.errors import UserError
 from syno.inference.library.program import Address, number
 from syno.inference.library.registry import code as _code
-from syno.inference.trace import module_name
+from syno.inference.trace import each_dimension, module_name
 
 if TYPE_CHECKING:
     from syno.inference.library.lower import _Lowering
@@ -105,22 +105,17 @@ def _axes(node: fx.Node, rank: int) -> list[_Axis]:
     source = node.args[0]
     assert isinstance(source, fx.Node)
     kernel, stride, padding = [*node.args[1:], None, None, None][:3]
-    sizes = _each(kernel, rank)
-    steps = _each(stride, rank) if stride else sizes
-    around = _each(padding or 0, rank)
+    sizes = each_dimension(kernel, rank)
+    steps = each_dimension(stride, rank) if stride else sizes
+    around = each_dimension(padding or 0, rank)
     inside, outside = (list(n.meta["val"].shape)[-rank:] for n in (source, node))
     return [_Axis(*each) for each in zip(inside, outside, sizes, steps, around, strict=True)]
-
-
-def _each(value: Any, rank: int) -> list[int]:
-    values = [int(v) for v in value] if isinstance(value, Sequence) else [int(value)]
-    return values * rank if len(values) == 1 else values
 
 
 @_code(*_MAXIMA)
 def _max_pool(self: _Lowering, node: fx.Node) -> None:
     rank = _MAXIMA[node.target]
-    if set(_each(node.args[4] if len(node.args) > 4 else 1, rank)) != {1}:
+    if set(each_dimension(node.args[4] if len(node.args) > 4 else 1, rank)) != {1}:
         raise UserError("the network library has no code for max pooling with dilation")
     _pooled(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from torch import fx
+from torch import fx, nn
 from torch.utils._pytree import tree_map_only
 
 from syno.inference.trace import attribute
@@ -103,6 +103,25 @@ def _frozen(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return tuple(_frozen(each) for each in value)
     return (type(value), value)
+
+
+def add_module(
+    graph: fx.GraphModule, node: fx.Node, name: str, module: nn.Module, *inputs: fx.Node
+) -> fx.Node:
+    """Add a module under a name, and its call in front of a node, as of the same module there."""
+    graph.add_module(name, module)
+    with graph.graph.inserting_before(node):
+        made = graph.graph.call_module(name, inputs)
+    made.meta = dict(node.meta)
+    return made
+
+
+def put_module(
+    graph: fx.GraphModule, node: fx.Node, name: str, module: nn.Module, *inputs: fx.Node
+) -> None:
+    """Add a module under a name, and its call in place of a node."""
+    node.replace_all_uses_with(add_module(graph, node, name, module, *inputs))
+    graph.graph.erase_node(node)
 
 
 def only_user(node: fx.Node) -> fx.Node | None:

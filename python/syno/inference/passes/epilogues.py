@@ -52,6 +52,20 @@ def is_batch_norm(node: fx.Node) -> bool:
     return node.op == "call_function" and node.target is _BATCH_NORM
 
 
+def result_of(batch_norm: fx.Node) -> fx.Node | None:
+    """The node of what a BatchNorm gives, where that alone is used, and once."""
+    value = only_user(batch_norm)
+    if value is None or value.target is not operator.getitem or value.args[1] != 0:
+        return None
+    return value
+
+
+def are_alike(one: fx.Node, other: fx.Node) -> bool:
+    """Whether two nodes give tensors of one shape and type."""
+    mine, its = one.meta["val"], other.meta["val"]
+    return list(mine.shape) == list(its.shape) and mine.dtype == its.dtype
+
+
 def batch_norm_of(
     node: fx.Node, held: dict[str, torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
@@ -147,8 +161,8 @@ def _batch_norm(
     found = batch_norm_of(user, held)
     if found is None or layer.channel != 1 or len(found[0]) != layer.channels:
         return None
-    value = only_user(user)
-    if value is None or value.target is not operator.getitem or value.args[1] != 0:
+    value = result_of(user)
+    if value is None:
         return None
     _multiply(layer, found[0])
     _add(layer, found[1])
@@ -204,10 +218,7 @@ def _residual(
     if user.target is not _aten.add.Tensor or user.kwargs or len(user.args) != 2:
         return None
     other = user.args[1] if user.args[0] is node else user.args[0]
-    if not isinstance(other, fx.Node) or other.name in held:
-        return None
-    mine, its = node.meta["val"], other.meta["val"]
-    if list(mine.shape) != list(its.shape) or mine.dtype != its.dtype:
+    if not isinstance(other, fx.Node) or other.name in held or not are_alike(node, other):
         return None
     layer.parts.residual = True
     layer.parts.sources.append(module_name(user) + " (sum)")

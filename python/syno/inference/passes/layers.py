@@ -11,7 +11,7 @@ from torch import fx
 
 from syno.inference.layer import CONVOLUTION, LINEAR, SLOT, Computation, Layer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS, Found, NotCovered, as_operator
-from syno.inference.passes.clean import constants
+from syno.inference.passes.clean import add_module, constants, put_module
 from syno.inference.trace import SLOT as SLOT_CALL
 from syno.inference.trace import Traced, TracedPack, module_name, shape_of
 
@@ -41,7 +41,9 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
             continue
         if node.target is SLOT_CALL:
             found_pack = traced.packs[int(node.args[1])]  # type: ignore[arg-type]
-            _replace(graph, node, _slot_layer(found_pack))
+            source = node.args[0]
+            assert isinstance(source, fx.Node)
+            put_module(graph, node, _next_name(graph), _slot_layer(found_pack), source)
         elif node.target in CONVOLUTIONS or node.target in LINEAR_LAYERS:
             kind = CONVOLUTION if node.target in CONVOLUTIONS else LINEAR
             name = module_name(node)
@@ -82,16 +84,14 @@ def _replace_found(graph: fx.GraphModule, node: fx.Node, found: Found, *, batch:
         rows = -1 if batch else source.meta["val"].numel() // math.prod(shape[1:])
         value = source.meta["val"].reshape(rows, *shape[1:])
         source = _inserted(graph, node, _aten.reshape.default, (source, [rows, *shape[1:]]), value)
-    outside = shape_of(node)
-    made = _replace(graph, node, layer, source)
-    users, value = list(made.users), made.meta["val"]
-    last = made
+    outside, value = shape_of(node), node.meta["val"]
+    last = made = add_module(graph, node, _next_name(graph), layer, source)
     if found.maps:
         value = _resized(value, [each.size for each in found.maps])
     made.meta["val"] = value
     if found.rows:
         sizes = [-1 if batch else outside[0], *value.shape[1:]]
-        last = _appended(graph, last, _aten.reshape.default, (last, sizes), value)
+        last = _inserted(graph, node, _aten.reshape.default, (last, sizes), value)
         made.meta["val"] = value.reshape(
             -1 if batch else rows, *operator.shapes(binding).output[1:]
         )
@@ -100,9 +100,9 @@ def _replace_found(graph: fx.GraphModule, node: fx.Node, found: Found, *, batch:
         if each.size != size:
             value = value.narrow(axis, each.start, size)
             place = (last, axis, each.start, each.start + size)
-            last = _appended(graph, last, _aten.slice.Tensor, place, value)
-    for user in users:
-        user.replace_input_with(made, last)
+            last = _inserted(graph, node, _aten.slice.Tensor, place, value)
+    node.replace_all_uses_with(last)
+    graph.graph.erase_node(node)
 
 
 def _fitted(graph: fx.GraphModule, node: fx.Node, found: Found) -> fx.Node:
@@ -133,20 +133,6 @@ def _resized(value: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     return value.new_empty([*value.shape[:2], *sizes])
 
 
-def _appended(
-    graph: fx.GraphModule,
-    node: fx.Node,
-    target: Callable[..., torch.Tensor],
-    arguments: tuple[object, ...],
-    value: torch.Tensor,
-) -> fx.Node:
-    """A call behind a node."""
-    with graph.graph.inserting_after(node):
-        made = graph.graph.call_function(target, arguments)  # type: ignore[arg-type]
-    made.meta = node.meta | {"val": value}
-    return made
-
-
 def _inserted(
     graph: fx.GraphModule,
     node: fx.Node,
@@ -161,18 +147,9 @@ def _inserted(
     return made
 
 
-def _replace(
-    graph: fx.GraphModule, node: fx.Node, layer: Layer, source: fx.Node | None = None
-) -> fx.Node:
-    """Puts the layer in place of the node. `source`: its input, by default that of the node."""
-    number = sum(isinstance(module, Layer) for module in graph.children())
-    graph.add_module(f"syno_layer_{number}", layer)
-    with graph.graph.inserting_before(node):
-        made = graph.graph.call_module(f"syno_layer_{number}", (source or node.args[0],))
-    made.meta = dict(node.meta)
-    node.replace_all_uses_with(made)
-    graph.graph.erase_node(node)
-    return made
+def _next_name(graph: fx.GraphModule) -> str:
+    """The name of the next layer in the graph."""
+    return f"syno_layer_{sum(isinstance(module, Layer) for module in graph.children())}"
 
 
 def layers_of(graph: fx.GraphModule) -> dict[fx.Node, Layer]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import fx, nn
 
-from syno.inference.trace import module_name
+from syno.inference.passes.clean import put_module
+from syno.inference.trace import each_dimension, module_name
 
 _aten = torch.ops.aten
 _MAX, _AVERAGE = _aten.max_pool2d.default, _aten.avg_pool2d.default
@@ -61,12 +61,7 @@ def put_pools(graph: fx.GraphModule) -> list[Pool]:
         flat = node.meta["val"].dim() == 2  # the mean of each map
         size = tuple(node.args[0].meta["val"].shape[2:])
         pool = Pool(module_name(node), size, window, node.target is not _MAX, flat)
-        graph.add_module(name, pool)
-        with graph.graph.inserting_before(node):
-            made = graph.graph.call_module(name, (node.args[0],))
-        made.meta = dict(node.meta)
-        node.replace_all_uses_with(made)
-        graph.graph.erase_node(node)
+        put_module(graph, node, name, pool, node.args[0])
         found.append(pool)
     graph.recompile()
     return found
@@ -98,10 +93,10 @@ def _fixed_window(
 ) -> tuple[int, ...] | None:
     """The windows of a pooling whose arguments say them."""
     kernel, stride, padding, *more = given
-    size, around = _pair(kernel), _pair(padding or 0)
-    step = _pair(stride) if stride else size
+    size, around = each_dimension(kernel, 2), each_dimension(padding or 0, 2)
+    step = each_dimension(stride, 2) if stride else size
     # Dilation of a maximum, and what an average is divided by.
-    if (more[2] is not None) if average else _pair(more[0] or 1) != (1, 1):
+    if (more[2] is not None) if average else each_dimension(more[0] or 1, 2) != [1, 1]:
         return None
     # No window is cut off, or lies partly outside where that matters.
     sizes = zip(inside, size, step, around, strict=True)
@@ -109,8 +104,3 @@ def _fixed_window(
     if whole != outside or (average and any(around)):
         return None
     return (*size, *step, *around)
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    values = list(value) if isinstance(value, Sequence) else [value]
-    return int(values[0]), int(values[-1])

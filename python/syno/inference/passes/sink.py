@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-
 import torch
 from torch import fx
 
 from syno.inference.passes.clean import only_user
-from syno.inference.passes.epilogues import activation_of, is_batch_norm
+from syno.inference.passes.epilogues import activation_of, are_alike, is_batch_norm, result_of
 from syno.inference.passes.layers import layers_of
 
 _aten = torch.ops.aten
@@ -43,14 +41,14 @@ def _sunk(graph: fx.GraphModule, node: fx.Node) -> fx.Node | None:
         if activation_of(user) is not None:
             made = _again(graph, user, {last: node})
         elif is_batch_norm(user):
-            value = only_user(user)
-            if value is None or value.target is not operator.getitem or value.args[1] != 0:
+            value = result_of(user)
+            if value is None:
                 return None
             made = _again(graph, value, {user: _again(graph, user, {last: node})})
             end = value
         elif user.target is _aten.add.Tensor and len(moves) == 1 and not user.kwargs:
             other = user.args[1] if user.args[0] is last else user.args[0]
-            if not isinstance(other, fx.Node) or other is last or not _alike(other, last):
+            if not isinstance(other, fx.Node) or other is last or not are_alike(other, last):
                 return None
             shape = node.meta["val"].shape
             sizes = [n if isinstance(n, int) else -1 for n in shape]
@@ -78,11 +76,6 @@ def _is_move(node: fx.Node) -> bool:
     assert isinstance(source, fx.Node)
     before, after = source.meta["val"].shape, node.meta["val"].shape
     return len(before) > 1 and len(after) > 1 and list(before[:2]) == list(after[:2])
-
-
-def _alike(one: fx.Node, other: fx.Node) -> bool:
-    mine, its = one.meta["val"], other.meta["val"]
-    return list(mine.shape) == list(its.shape) and mine.dtype == its.dtype
 
 
 def _again(graph: fx.GraphModule, node: fx.Node, changed: dict[object, fx.Node]) -> fx.Node:

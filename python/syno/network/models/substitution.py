@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from syno._util.errors import UserError
 from syno.network.models.registry import built, describe
 
 if TYPE_CHECKING:
@@ -45,15 +44,13 @@ def slots(
 def _telling(net: nn.Module, rules: Sequence[LayerFilter], example: torch.Tensor) -> LayerFilter:
     """Return the first rule whose layers have enough of the MACs, or the one with the most."""
     from syno.network.layers import LayerReport
-    from syno.network.surgery import layer_report, put_slots
+    from syno.network.surgery import NoSlotsError, layer_report, put_slots
 
     best, most = rules[0], 0.0
     for rule in rules:
         try:
             report: LayerReport = layer_report(put_slots(net, rule, example))
-        except UserError as error:
-            if "has no slots" not in str(error):
-                raise
+        except NoSlotsError:
             continue
         share = sum(row.share or 0.0 for row in report.slots)
         if share >= ENOUGH:

@@ -21,10 +21,10 @@ from syno.codegen.native.compiler import TRAINING_FLAGS, find_compiler
 from syno.codegen.native.kernels import compiled_kernels
 from syno.codegen.torch_op.library import kernel_compiler
 from syno.engines import engine as engines
-from syno.inference.compiled_network import compile_kernels, compile_prepared
+from syno.inference.compiled_network import compile_layers, compile_prepared
 from syno.inference.prepare import folded, prepare
 from syno.inference.trace import Outline
-from syno.measure.timing import Timing, interleaved
+from syno.measure.timing import PAUSE, Timing, interleaved
 from syno.options import TimingOptions, TrainOptions
 from syno.store.documents import EngineTime
 from syno.study.evaluate.network import Network
@@ -35,7 +35,6 @@ COMPILED = "compiled"
 _RIVALS = ("openvino", "onnxruntime")
 # The priority of compilations beside a training, as `nice` counts it.
 _NICE = 10
-_PAUSE = 0.03  # seconds after which the threads of an engine have stopped waiting actively
 
 
 def decide(
@@ -106,7 +105,7 @@ class Shared:
             yield
             return
         with ThreadPoolExecutor(1, initializer=_give_way) as pool:
-            made = pool.submit(lambda: compile_kernels(folded(traced)))
+            made = pool.submit(lambda: compile_layers(folded(traced)))
             yield
             made.exception()  # it is met again, and reported, when the network is measured
 
@@ -172,7 +171,7 @@ def rivals(
         for call in calls.values():
             for _ in range(warmup):
                 call()
-        times = interleaved(list(calls.values()), repeats, repeated=False, pause=_PAUSE)
+        times = interleaved(list(calls.values()), repeats, repeated=False, pause=PAUSE)
     timings = dict(zip(calls, map(Timing.of, times), strict=True))
     return {
         name: {"median_ms": timing.median_ms, "spread_ms": timing.spread_ms}

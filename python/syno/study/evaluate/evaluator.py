@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native.kernels import WrongKernelError, compile_kernels
 from syno.codegen.verify import Verification, verify
@@ -28,11 +29,12 @@ from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
 from syno.options import TimingOptions
+from syno.prediction import LatencyPredictor
 from syno.quantize import quantize
 from syno.quantize.fx_mode import fx_mode
-from syno.store import BaselineLatency, MeasurementResult, Outcome, VerificationResult
+from syno.store import BaselineLatency, Outcome, VerificationResult
 from syno.store.documents import Details
-from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json, digest, plain
+from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json
 from syno.study.evaluate import engines
 from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, evaluated
@@ -40,6 +42,8 @@ from syno.study.evaluate.engines import COMPILED, EAGER
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
+from syno.study.evaluate.parts import measurement_result, noise, verification_result
+from syno.study.evaluate.predicted import NetworkLatency
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
 from syno.study.evaluate.weights import file_name, write_weights
@@ -99,7 +103,8 @@ class NetworkEvaluator:
     in `priced`, the network of the highest rung.
 
     The weights of each trained network of the highest rung are written to the folder `weights`,
-    where there is one. What cannot be compiled is trained or timed in eager PyTorch, with a note.
+    where there is one. With the document of a `predictor`, step 5 predicts the latency and measures
+    nothing. What cannot be compiled is trained or timed in eager PyTorch, with a note.
 
     An operator that steps 1 to 3 reject has the status `rejected`. A later failure has the status
     `error` and a reason. Only a UserError ends the search.
@@ -122,13 +127,14 @@ class NetworkEvaluator:
     priced: Network | None = None
     kernels: str = EAGER
     weights: Path | None = None
+    predictor: JsonObject | None = None
     _resumed: int = field(default=0, init=False)
 
     def prepared(self) -> NetworkEvaluator:
         """Prepare what is the same for all evaluations, in the process that forks them."""
         if COMPILED in (self.kernels, self.timing.latency):
             engines.prepare_compilers()
-        _ = self._shared
+        _ = self._shared, self._latencies
         return self
 
     @functools.cached_property
@@ -142,6 +148,18 @@ class NetworkEvaluator:
             return engines.Shared(self.network)
         except UserError:  # each evaluation meets and reports it
             return None
+
+    @functools.cached_property
+    def _latencies(self) -> NetworkLatency | None:
+        """What predicts latencies; None if they are measured."""
+        if not self.measured or self.predictor is None:
+            return None
+        return NetworkLatency(self.network, LatencyPredictor.from_json(self.predictor))
+
+    def _predicted(self, net: nn.Module) -> Details:
+        """Predict the latency of a trained network, if requested."""
+        found = None if self._latencies is None else self._latencies.predict(net)
+        return {} if found is None else {"predicted_latency": found}
 
     def baseline(self, state: Path | None = None) -> Outcome:
         """Train and time the original network.
@@ -168,7 +186,7 @@ class NetworkEvaluator:
             macs=(self.priced or self.network).macs,
             params=(self.priced or self.network).params,
             latency=BaselineLatency(own.median_ms, own.spread_ms) if own else None,
-            details=self._details(training, timed) | self._rivals(net, timed),
+            details=self._details(training, timed, net) | self._rivals(net, timed),
         )
         return self._with_int8(found, net)
 
@@ -224,10 +242,11 @@ class NetworkEvaluator:
             return self._rejected(operator, leak, began)
 
         checks = self._verify(operator, net)
+        verified = verification_result(checks)
         failed = next((check for check in checks if not check.passed), None)
         if failed is not None:
             reason = f"the generated code is wrong: {failed.failure}"
-            return self._rejected(operator, reason, began, verification=_together(checks))
+            return self._rejected(operator, reason, began, verification=verified)
 
         try:
             with self._kernels(net) as not_compiled:
@@ -236,14 +255,14 @@ class NetworkEvaluator:
                     with self._compiling(net):
                         training = self._train(net, operator, state)
         except WrongKernelError as error:
-            return self._rejected(operator, str(error), began, verification=_together(checks))
+            return self._rejected(operator, str(error), began, verification=verified)
         if slowdown > self.max_slowdown:
             reason = (
                 f"a training step takes {slowdown:.1f} times as long as that of the original "
                 "network, more than "
                 f"{self.max_slowdown:g}"
             )
-            return self._rejected(operator, reason, began, verification=_together(checks))
+            return self._rejected(operator, reason, began, verification=verified)
 
         timed = None
         if training.ok:
@@ -254,9 +273,9 @@ class NetworkEvaluator:
             macs=macs,
             params=params,
             primitives=operator.primitives(),
-            verification=_together(checks),
-            measurement=_measurement(timed.measurement) if timed else None,
-            details=self._details(training, timed) | Details(kept=kept),
+            verification=verified,
+            measurement=measurement_result(timed.measurement) if timed else None,
+            details=self._details(training, timed, net) | Details(kept=kept),
         )
         if not_compiled is not None:
             found.details["not_compiled"] = not_compiled
@@ -364,7 +383,7 @@ class NetworkEvaluator:
         engine: str | None = None,
     ) -> _Timed | None:
         """Measure the latency in an engine, or in eager PyTorch where that cannot run it."""
-        if not self.measured:
+        if not self.measured or self.predictor is not None:
             return None
         self.observer.on_step("measure")
         wanted = engine or self.timing.latency or EAGER
@@ -454,11 +473,11 @@ class NetworkEvaluator:
             return replace(found, details=details)
         own = timed.measurement
         assert own.ratio is not None
-        details |= _quiet(own) | Details(latency_ratio=own.ratio)
+        details |= noise(own) | Details(latency_ratio=own.ratio)
         if found.verification is None:  # the original network
             of_original = BaselineLatency(own.median_ms, own.spread_ms)
             return replace(found, latency=of_original, details=details)
-        return replace(found, measurement=_measurement(own), details=details)
+        return replace(found, measurement=measurement_result(own), details=details)
 
     def run_key(self) -> RunKey:
         """The run key of the results: what they depend on beside operator, seed and machine."""
@@ -485,7 +504,7 @@ class NetworkEvaluator:
             seconds=time.perf_counter() - began,
         )
 
-    def _details(self, training: TrainingOutcome, timed: _Timed | None) -> Details:
+    def _details(self, training: TrainingOutcome, timed: _Timed | None, net: nn.Module) -> Details:
         details: Details = {
             "losses": [point.loss for point in training.curve],
             "loss_sum": training.loss_sum,
@@ -508,8 +527,8 @@ class NetworkEvaluator:
                 "tokens_per_s": training.tokens_per_s,
             }
         if timed is None:
-            return details
-        return details | _quiet(timed.measurement) | Details(latency_engine=timed.engine)
+            return details | (self._predicted(net) if training.ok else {})
+        return details | noise(timed.measurement) | Details(latency_engine=timed.engine)
 
     def _rejected(
         self,
@@ -564,37 +583,6 @@ def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> N
     return NetworkEvaluator(network, dataset, **settings).prepared()
 
 
-def _together(checks: list[Verification]) -> VerificationResult:
-    """Merge the comparisons of one operator. The hash covers all sources."""
-    sources = sorted({check.source_hash for check in checks})
-    return VerificationResult(
-        source_hash=sources[0] if len(sources) == 1 else digest(canonical_json(sources)),
-        bindings=[check.binding for check in checks],
-        emitter=checks[0].emitter,
-        seed=checks[0].seed,
-        passed=all(check.passed for check in checks),
-        max_error=max(check.max_error for check in checks),
-    )
-
-
-def _measurement(timed: Measurement) -> MeasurementResult:
-    assert timed.baseline is not None and timed.ratio is not None
-    return MeasurementResult(
-        median_ms=timed.median_ms,
-        spread_ms=timed.spread_ms,
-        ratio=timed.ratio,
-        baseline=BaselineLatency(timed.baseline.median_ms, timed.baseline.spread_ms),
-        threads=timed.threads,
-        repeats=timed.repeats,
-        batch=timed.batch,
-    )
-
-
 def _in_words(error: Exception) -> str:
     first = str(error).strip().partition("\n")[0]
     return first if isinstance(error, UserError) else f"{type(error).__name__}: {first}"
-
-
-def _quiet(timed: Measurement) -> Details:
-    """Return how noisy the machine was during the measurement."""
-    return {"control": plain(timed.control), "noisy": timed.noisy}

@@ -21,7 +21,7 @@ from syno.network.layers import (
 )
 from syno.network.placeholder import Placeholder, checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
-from syno.network.surgery import sample_shape
+from syno.network.surgery import sample_shape, weight_params
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
 from syno.study.evaluate.custom import checked_fit, checked_run
@@ -41,6 +41,19 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
+
+
+def with_slots(net: nn.Module, example: torch.Tensor) -> nn.Module:
+    """Return a copy of a network whose slots know the sizes of their feature maps.
+
+    A network without slots gets those of `syno.substitute`.
+    """
+    template = copy.deepcopy(net).eval()
+    if not slots(template):
+        return substitute(template, example_input=example)
+    with torch.no_grad():
+        template(example)
+    return template
 
 
 class Network:
@@ -88,7 +101,7 @@ class Network:
         self._seed = seed
         self._names = set(found)
         self._weights = {
-            name: _weight(slot.original)
+            name: weight_params(slot.original)
             for name, slot in found.items()
             if slot.original is not None
         }
@@ -180,7 +193,7 @@ class Network:
                     "  what to do: syno.substitute(net, where=syno.linear(name=...), "
                     "example_input=...) replaces its projections with slots"
                 )
-            return cls(substitute(net, example_input=example), shape, seed)
+            return cls(with_slots(net, example), shape, seed)
         sample = sample_shape(net)
         if vocabulary is None and sample is not None and sample[1:] != shape[1:]:
             here, there = ("x".join(map(str, each[1:])) for each in (shape, sample))
@@ -191,10 +204,7 @@ class Network:
                 f"change it with fidelity.changed(resolution={sample[-1]}); or create the slots "
                 f"with an example_input of {here} pixels"
             )
-        net = copy.deepcopy(net).eval()
-        with torch.no_grad():
-            net(example)  # slots record the sizes of their feature maps
-        return cls(net, shape, seed, vocabulary=vocabulary)
+        return cls(with_slots(net, example), shape, seed, vocabulary=vocabulary)
 
     @classmethod
     def custom(
@@ -221,11 +231,7 @@ class Network:
             checked_fit(net, data)
         else:
             checked_run(net, example, "example_input")
-        template = copy.deepcopy(net).eval()
-        if slots(template):
-            checked_run(template, example, f"'{data.name}'")  # slots record their sizes
-        else:
-            template = substitute(template, example_input=example)
+        template = with_slots(net, example)
         tokens = None if example.is_floating_point() else int(example.max()) + 1
         causal = tokens is not None and _is_causal(template, example)
         shape = tuple(example.shape[1:])
@@ -391,12 +397,6 @@ def _image(dataset: DataSet | Records, size: int | None) -> tuple[int, int, int]
 
 def _name_of(dataset: DataSet | Records | TextData) -> str:
     return dataset.folder.name if isinstance(dataset, Records) else dataset.name
-
-
-def _weight(layer: nn.Module) -> int:
-    """Count the elements of the weight of a layer. The bias stays in the slot."""
-    weight = getattr(layer, "weight", None)
-    return weight.numel() if isinstance(weight, torch.Tensor) else 0
 
 
 def _macs(rows: list[LayerRow]) -> int | None:

@@ -13,7 +13,7 @@ from syno.study.methods.evolution import Evolution
 from syno.study.methods.graph import GraphSearch
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.local import LocalSearch
-from syno.study.methods.method import Method, choose
+from syno.study.methods.method import Method, choose, make_with_options
 from syno.study.methods.surrogate import SurrogateSearch
 from syno.study.methods.tree import TreeSearch
 from syno.study.methods.uniform import UniformSampling
@@ -95,7 +95,6 @@ def make_method(
     if name not in METHODS:
         known = ", ".join(METHODS)
         raise UserError(f"there is no search method '{name}'\n  expected: one of {known}")
-    try:
-        return METHODS[name](candidates, seed, **options)
-    except TypeError as error:
-        raise UserError(f"the search method '{name}' has no such option: {error}") from None
+    return make_with_options(
+        f"the search method '{name}'", METHODS[name], candidates, seed, options=options
+    )

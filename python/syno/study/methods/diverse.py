@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from syno._util import checks
-from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.store.records import REJECTED
 from syno.study.candidates import Candidate, Candidates
 from syno.study.methods.history import History
-from syno.study.methods.method import choose
+from syno.study.methods.method import choose, share
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,8 @@ class DiverseSampling:
         two_weights: float = 0.25,
         pool: int = 2000,
     ) -> None:
-        for name, share in (("window", window), ("two_weights", two_weights)):
-            if not 0 <= checks.number(f"'{name}'", share) <= 1:
-                raise UserError(f"{name} is a share of the operators, from 0 to 1, got {share:g}")
+        share("window", window, of="operators")
+        share("two_weights", two_weights, of="operators")
         checks.whole("'pool'", pool, least=1)
         self._seed = seed
         self._quotas = (

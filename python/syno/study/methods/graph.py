@@ -8,7 +8,8 @@ from syno import _core
 from syno._util import checks
 from syno.study.candidates import Candidates
 from syno.study.methods.history import History
-from syno.study.methods.learning import LearningMethod, positive, share
+from syno.study.methods.learning import LearningMethod, positive
+from syno.study.methods.method import share
 
 
 class GraphSearch(LearningMethod):

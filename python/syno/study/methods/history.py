@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from syno.store.documents import PredictedLatency
 from syno.store.objective import ACCURACY, Objective
 from syno.store.objectives import Objectives
 from syno.store.records import BASELINE
@@ -29,6 +30,7 @@ class Trial:
     macs, params: of the layers that the operator replaces, for one sample.
     seed: of the training; seconds: wall-clock time of the evaluation.
     memory: the peak memory of the training in bytes.
+    predicted_latency: of a trial without a measured one, see `PredictedLatency`.
 
     What the evaluation did not measure is None.
     """
@@ -47,11 +49,13 @@ class Trial:
     seed: int
     seconds: float
     memory: int | None = None
+    predicted_latency: PredictedLatency | None = None
 
     @property
     def details(self) -> dict[str, object]:
         """See `syno.store.objectives.Result`."""
-        return {"loss": self.loss, "peak_bytes": self.memory}
+        predicted = self.predicted_latency
+        return {"loss": self.loss, "peak_bytes": self.memory, "predicted_latency": predicted}
 
 
 @dataclass(frozen=True)
@@ -183,4 +187,5 @@ def _trial(evaluation: Evaluation, objective: Objective) -> Trial:
         seed=evaluation.seed,
         seconds=evaluation.seconds,
         memory=evaluation.details.get("peak_bytes"),
+        predicted_latency=evaluation.details.get("predicted_latency"),
     )

@@ -119,13 +119,6 @@ def _proposals_first(wanted: list[_Call], done: list[_Call]) -> list[_Call]:
     return [*done, *proposals[made:], *missing]
 
 
-def share(name: str, value: float) -> float:
-    """Check an option that is a share of the proposals."""
-    if not 0 <= checks.number(f"'{name}'", value) <= 1:
-        raise UserError(f"{name} is a share of the proposals, from 0 to 1, got {value:g}")
-    return value
-
-
 def positive(name: str, value: float, *, zero: bool = True) -> float:
     """Check a number that must not be negative, or must be above 0."""
     checks.number(f"'{name}'", value)

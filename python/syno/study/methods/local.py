@@ -5,7 +5,8 @@ from __future__ import annotations
 from syno import _core
 from syno._util import checks
 from syno.study.candidates import Candidates
-from syno.study.methods.learning import LearningMethod, share
+from syno.study.methods.learning import LearningMethod
+from syno.study.methods.method import share
 
 
 class LocalSearch(LearningMethod):

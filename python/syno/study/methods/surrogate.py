@@ -11,7 +11,6 @@ operators.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +27,7 @@ from syno.study.aims import Aims
 from syno.study.candidates import Candidates
 from syno.study.improvement import expected_excess
 from syno.study.methods.history import Entry, History
-from syno.study.methods.method import choose
+from syno.study.methods.method import choose, random_bytes, share
 from syno.surrogate import (
     MODELS,
     SurrogateData,
@@ -180,9 +179,6 @@ class SurrogateSearch:
             ("pool", pool, 1),
         ):
             checks.whole(f"'{name}'", number, least=least)
-        for name, share in (("uniform", uniform), ("local", local)):
-            if not 0 <= share <= 1:
-                raise UserError(f"{name} is a share of the proposals, from 0 to 1, got {share:g}")
         for name, value, known in (
             ("model", model, (AUTO, *MODELS)),
             ("acquisition", acquisition, ACQUISITIONS),
@@ -195,8 +191,9 @@ class SurrogateSearch:
         self._candidates, self._seed = candidates, seed
         self._initial, self._refit = initial, refit
         self._model, self._acquisition = model, acquisition
-        self._exploration, self._uniform = checks.number("'exploration'", exploration), uniform
-        self._local, self._neighbors, self._most = local, neighbors, pool
+        self._exploration = checks.number("'exploration'", exploration)
+        self._uniform, self._local = share("uniform", uniform), share("local", local)
+        self._neighbors, self._most = neighbors, pool
         self._several = several
         self._warm = None if warm_start is None else SurrogateData.from_json(warm_start)
         self._old: SurrogateModel | None = None
@@ -259,7 +256,7 @@ class SurrogateSearch:
             found = mean + self._exploration * deviation
             found = found - found.min()
         else:
-            words = int.from_bytes(self._digest(ask, "thompson")[:8], "big")
+            words = self._bits(ask, "thompson", 64)
             found = mean + deviation * np.random.default_rng(words).standard_normal(len(mean))
             found = found - found.min()
         return found + 1e-12
@@ -316,7 +313,7 @@ class SurrogateSearch:
         """Fit the model to the operators, of which the last `results` are of this study."""
         own = len(targets) - results
         name = self._model_name(features[own:], targets[own:])
-        number = int.from_bytes(self._digest(results, "model")[:4], "big") >> 1
+        number = self._bits(results, "model", 31)
         return fit_model(name, features, targets, weights, seed=number)
 
     def transfer(self, history: History) -> Transfer:
@@ -370,7 +367,7 @@ class SurrogateSearch:
         if len(self._candidates) <= self._most:
             pool = self._everything
         else:
-            words = int.from_bytes(self._digest(len(entries), "pool")[:8], "big")
+            words = self._bits(len(entries), "pool", 64)
             order = np.random.default_rng(words).permutation(len(self._candidates))
             places = sorted(near | {int(p) for p in order[: max(0, self._most - len(near))]})
             pool = _Pool.of(self._candidates, np.array(places, dtype=np.int64))
@@ -384,13 +381,14 @@ class SurrogateSearch:
         found = [self._candidates.place(entry.key) for entry in entries]
         return [place for place in found if place is not None]
 
-    def _digest(self, number: int, purpose: str) -> bytes:
-        text = f"{self._seed}:{number}:{purpose}"
-        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    def _bits(self, number: int, purpose: str, count: int) -> int:
+        """A random number of so many bits."""
+        found = random_bytes(self._seed, number, purpose)
+        return int.from_bytes(found, "big") >> (8 * len(found) - count)
 
     def _share(self, ask: int, purpose: str) -> float:
         """A random number from 0 to 1."""
-        return int.from_bytes(self._digest(ask, f"share {purpose}")[:6], "big") / 2.0**48
+        return self._bits(ask, f"share {purpose}", 48) / 2.0**48
 
 
 def fitted(results: int, refit: int) -> int:

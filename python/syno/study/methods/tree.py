@@ -6,7 +6,8 @@ import math
 
 from syno import _core
 from syno.study.candidates import Candidates
-from syno.study.methods.learning import LearningMethod, positive, share
+from syno.study.methods.learning import LearningMethod, positive
+from syno.study.methods.method import share
 
 
 class TreeSearch(LearningMethod):

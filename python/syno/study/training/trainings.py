@@ -20,6 +20,7 @@ from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import EAGER, RunKey
+from syno.study.predictions import check_measured
 from syno.study.settings import GIVEN, StudySettings, kernel_settings, timing_settings
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
@@ -85,6 +86,8 @@ class Trainings:
     def __post_init__(self) -> None:
         self.train.refuse("given operators are trained completely", *_OF_SEARCHES)
         self.isolation.refuse("a training that failed is a row with its reason", "max_attempts")
+        if self.latency:
+            check_measured(self.timing.latency)
         self.train, self.timing, self.note = decide(self.train, self.timing, self.device)
 
     def prepare(self) -> None:

@@ -8,7 +8,6 @@
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/emit/cpp/runtime.h"
 #include "syno/emit/cpp/schedule.h"
-#include "syno/emit/cpp/tuning.h"
 #include "syno/emit/printer.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/support/error.h"
@@ -38,8 +37,6 @@ class Emitter {
       : plan_(plan),
         options_(options),
         epilogue_(parse_epilogue(options.epilogue)),
-        formats_(parse_formats(options)),
-        tuning_(parse_tuning(options.tuning)),
         schedule_(schedule(plan, options)) {
     const std::size_t rank = program_.buffer(program_.output).shape.size();
     if (epilogue_.uses_channels()) check_channel(options.channel, rank, program_.batched);
@@ -212,7 +209,7 @@ class Emitter {
         c.rows.size() == 1 && rows.is_affine() && rows.coefficient(c.rows[0]) == 1;
     out_.line("static constexpr bool kColumnsAreContiguous = " +
               std::string(columns_side_by_side(program_, c) ? "true" : "false") + ";");
-    print_tiles(phases_[p].nest);
+    print_tiles(phases_[p].tuning);
     out_.line("static constexpr bool kRowsAreContiguous = " +
               std::string(rows_side_by_side ? "true" : "false") + ";");
 
@@ -246,10 +243,8 @@ class Emitter {
   }
 
   // type Chosen: tiles that a tuning chooses.
-  void print_tiles(int nest) {
-    const auto found = tuning_.find(nest);
-    if (found == tuning_.end() || !found->second.has_tiles()) return;
-    const NestTuning& tuning = found->second;
+  void print_tiles(const NestTuning& tuning) {
+    if (!tuning.has_tiles()) return;
     const auto text = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
     out_.line("using Chosen = Tiles<" + text(tuning.over) + ", " + text(tuning.rows) + ", " +
               text(tuning.width) + ", " + text(tuning.order) + ">;");
@@ -563,9 +558,8 @@ class Emitter {
   const Plan& plan_;
   const CppOptions& options_;
   Epilogue epilogue_;
-  Formats formats_;
-  Tuning tuning_;
   Schedule schedule_;
+  const Formats& formats_ = schedule_.formats;
   const LoopProgram& program_ = schedule_.program;
   const std::vector<Phase>& phases_ = schedule_.phases;
   /// By buffer: where it stands in the workspace, or in the packed weights.

@@ -84,7 +84,7 @@ class Scheduler {
   Schedule run() {
     lay_out();
     schedule();
-    return {std::move(program_), std::move(elements_), std::move(phases_)};
+    return {formats_, std::move(program_), std::move(elements_), std::move(phases_)};
   }
 
  private:
@@ -149,7 +149,8 @@ class Scheduler {
       const LoopNest nest = merged(program_, nests[n]);
       phase.nest = static_cast<int>(n);
       phase.macs = nests[n].macs();
-      const NestTuning& tuning = tuning_of(phase.nest);
+      phase.tuning = tuning_of(phase.nest);
+      const NestTuning& tuning = phase.tuning;
       phase.contraction = matched(nest, tuning);
       phase.possible = phase.contraction;
       if (!phase.possible && formats_.precision == Precision::kFloat32) {
@@ -180,10 +181,9 @@ class Scheduler {
                    std::make_move_iterator(reversed.rend()));
   }
 
-  const NestTuning& tuning_of(int nest) const {
-    static const NestTuning kNone;
+  NestTuning tuning_of(int nest) const {
     const auto found = tuning_.find(nest);
-    return found == tuning_.end() ? kNone : found->second;
+    return found == tuning_.end() ? NestTuning{} : found->second;
   }
 
   // In int8 only what reads the codes of the input.

@@ -9,6 +9,7 @@
 #include "syno/emit/cpp/contraction.h"
 #include "syno/emit/cpp/cpp.h"
 #include "syno/emit/cpp/rows.h"
+#include "syno/emit/cpp/tuning.h"
 #include "syno/plan/loop_nest.h"
 #include "syno/plan/plan.h"
 
@@ -18,6 +19,7 @@ struct Phase {
   /// The nest whose result it stores, and its MACs; -1 for copies.
   int nest = -1;
   std::int64_t macs = 0;
+  NestTuning tuning;
   /// The nest as a matrix product, whether it runs as one or not; nothing where it cannot.
   std::optional<Contraction> possible;
   /// Rows: the loops. Contractions: how the panel is filled, if there is one.
@@ -39,6 +41,7 @@ struct Formats {
 };
 
 struct Schedule {
+  Formats formats;
   /// Its buffers are also panels and copies; tensors have their dimensions in the order of memory.
   LoopProgram program;
   /// By buffer.

@@ -42,6 +42,7 @@ class Parser {
     using Form = NestTuning::Form;
     using Over = NestTuning::Over;
     using Switch = NestTuning::Switch;
+    using Outside = NestTuning::Outside;
     const std::size_t equals = std::min(choice.find('='), choice.size());
     const std::string_view name = choice.substr(0, equals);
     const std::string_view value = choice.substr(std::min(equals + 1, choice.size()));
@@ -52,7 +53,7 @@ class Parser {
     } else if (name == "pairs") {
       tuning.pairs = one_of(choice, value, "on", Switch::kOn, "off", Switch::kOff);
     } else if (name == "order") {
-      tuning.order = one_of(choice, value, "rows", Switch::kOn, "columns", Switch::kOff);
+      tuning.order = one_of(choice, value, "rows", Outside::kRows, "columns", Outside::kColumns);
     } else if (name == "rows") {
       tuning.rows = number(value, 1, kMostTile);
     } else if (name == "width") {
@@ -148,8 +149,8 @@ Tuning parse_tuning(std::string_view text) {
 
 namespace syno {
 
-std::string cpp_choices(const Plan& plan, const CppOptions& options) {
-  const cpp::Schedule found = cpp::schedule(plan, options);
+std::string cpp_choices(const Plan& plan) {
+  const cpp::Schedule found = cpp::schedule(plan, CppOptions{});
   std::vector<std::string> nests;
   for (const cpp::Phase& phase : found.phases) {
     if (phase.nest < 0) continue;

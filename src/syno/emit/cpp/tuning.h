@@ -19,10 +19,6 @@
 
 #include "syno/plan/plan.h"
 
-namespace syno {
-struct CppOptions;
-}
-
 namespace syno::cpp {
 
 /// Of one nest. Zero, and kAny, leave it to the rules.
@@ -30,6 +26,7 @@ struct NestTuning {
   enum class Form : std::uint8_t { kAny, kProduct, kRows };
   enum class Over : std::uint8_t { kAny, kColumns, kRows };
   enum class Switch : std::uint8_t { kAny, kOn, kOff };
+  enum class Outside : std::uint8_t { kAny, kRows, kColumns };
   static constexpr std::int64_t kWhole = -1;
 
   Form form = Form::kAny;
@@ -38,12 +35,11 @@ struct NestTuning {
   std::int64_t width = 0;
   std::int64_t block = 0;
   Switch pairs = Switch::kAny;
-  /// On: rows outside.
-  Switch order = Switch::kAny;
+  Outside order = Outside::kAny;
 
   /// Whether the tiles of the product are not those of the rules.
   bool has_tiles() const {
-    return over != Over::kAny || rows > 0 || width > 0 || order != Switch::kAny;
+    return over != Over::kAny || rows > 0 || width > 0 || order != Outside::kAny;
   }
 };
 
@@ -60,7 +56,7 @@ namespace syno {
 /// The nests of a plan in emitted C++, and what a tuning may choose of them, as a JSON list of objects:
 ///
 ///   nest, macs            number of the nest, and its MACs
-///   form                  "product" or "rows", as it is emitted with these options
+///   form                  "product" or "rows", as the rules choose
 ///   forms                 those that are possible
 ///   rows, terms, taps, columns, slices, width      extents of the product
 ///   blocks                rows of a block that are possible, the largest first; empty where there is only one panel
@@ -68,6 +64,6 @@ namespace syno {
 ///   paired, can_pair      whether rows are paired, and whether they can be
 ///   over_columns          whether vectors can lie over columns
 ///   in_place              whether the data is read where it is
-std::string cpp_choices(const Plan& plan, const CppOptions& options);
+std::string cpp_choices(const Plan& plan);
 
 }  // namespace syno

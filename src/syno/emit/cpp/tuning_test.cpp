@@ -16,7 +16,7 @@ TEST(Tuning, IsReadNestByNest) {
   const NestTuning& first = found.at(0);
   EXPECT_EQ(first.over, NestTuning::Over::kRows);
   EXPECT_EQ(first.width, 8);
-  EXPECT_EQ(first.order, NestTuning::Switch::kOff);
+  EXPECT_EQ(first.order, NestTuning::Outside::kColumns);
   EXPECT_EQ(first.rows, 0);
   EXPECT_TRUE(first.has_tiles());
   const NestTuning& second = found.at(12);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +11,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from syno._util.errors import UserError
-from syno._util.torch_threads import torch_threads
+from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, Goal
+from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.run import Run, Scored
-from syno.adaptation.pipeline.tuning import fine_tuned
 from syno.engines import engine as engines
-from syno.measure.timing import interleaved
 from syno.quantize.network import quantize
 from syno.train import Fidelity
 
@@ -31,7 +30,6 @@ _INT8_ENGINES = ("onnxruntime-int8", "openvino-int8")
 _NEAR, _TRIES = 0.02, 5
 
 Rows = list[tuple[NetworkRow, nn.Module | None]]
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -75,26 +73,26 @@ class Rivals:
             steps.append(
                 (
                     f"one operator everywhere, {network.name}",
-                    lambda n=network, g=wanted: self._everywhere(n, g),  # type: ignore[misc]
+                    functools.partial(self._everywhere, network, wanted),
                 )
             )
             for way in self._ways():
                 steps.append(
-                    (
-                        f"{way.name}, {network.name}",
-                        lambda w=way, n=network: self._sized(w, n),  # type: ignore[misc]
-                    )
+                    (f"{way.name}, {network.name}", functools.partial(self._sized, way, network))
                 )
         for network in networks:
             steps.append(
-                (f"{network.name} in INT8", lambda n=network: self._quantized(n.name, n.net))  # type: ignore[misc]
+                (
+                    f"{network.name} in INT8",
+                    functools.partial(self._quantized, network.name, network.net),
+                )
             )
         for number, (what, step) in enumerate(steps):
             progress(number, len(steps), what)
             try:
                 step()
             except UserError as error:
-                self._failures[what] = str(error).splitlines()[0]
+                self._failures[what] = first_line(error)
         progress(len(steps), len(steps), "")
         return self._rows, self._failures
 
@@ -115,12 +113,13 @@ class Rivals:
 
     def _sized(self, way: Way, network: AdaptedNetwork) -> None:
         """A network of the latency of the adapted one, trained as long as it, or as all of it."""
-        assert network.row.ratio is not None
+        wanted = network.row.ratio
+        assert wanted is not None
         name = f"{way.name} {network.name}"
         share, ratio = self._journal.once(
             "size",
             f"{way.name if not way.fresh else 'channel pruning'} {network.name}",
-            lambda: list(self._share(way, network.row.ratio or 1.0)),
+            lambda: list(self._share(way, wanted)),
         )
         fidelity = self._longer(network) if way.fresh else self._fidelity(network.name)
         self._train(
@@ -138,7 +137,7 @@ class Rivals:
         best: tuple[float, float] | None = None
         share = wanted
         for _ in range(_TRIES):
-            ratio = self._clock.ratios({way.name: way.make(share)})[way.name]
+            ratio = self._clock.ratio(way.make(share))
             if best is None or abs(ratio - wanted) < abs(best[1] - wanted):
                 best = share, ratio
             if abs(ratio - wanted) < _NEAR:
@@ -180,7 +179,7 @@ class Rivals:
                 self._subject, self._kinds, choice, self._fits, refit=self._run.refitting
             )
 
-        ratio = self._journal.once("ratio", name, lambda: self._clock.ratios({name: build()})[name])
+        ratio = self._journal.once("ratio", name, lambda: self._clock.ratio(build()))
         self._train(
             name,
             f"{', '.join(sorted(operators))} in all slots",
@@ -214,31 +213,9 @@ class Rivals:
         ratio: float,
         fidelity: Fidelity,
     ) -> None:
-        net, results, before = fine_tuned(
-            self._subject,
-            name,
-            build,
-            structure,
-            self._options,
-            self._journal,
-            self._seed,
-            lambda *_: None,
-            fidelity,
-        )
-        values = tuple(each.value for each in results)
-        row = NetworkRow(
-            name=name,
-            about=about,
-            value=sum(values) / len(values),
-            values=values,
-            fitted=before,
-            ratio=ratio,
-            latency_ms=ratio * self._original_ms,
-            engine=self._options.engine,
-            params=sum(p.numel() for p in net.parameters()),
-            seconds=sum(each.seconds for each in results),
-        )
-        self._rows.append((row, net))
+        row, net = self._run.tuner.network(name, about, build, structure, ratio, fidelity)
+        params = sum(p.numel() for p in net.parameters())
+        self._rows.append((dataclasses.replace(row, params=params), net))
 
     def _other_engines(self) -> None:
         """The original network in every engine that is installed."""
@@ -267,11 +244,10 @@ class Rivals:
     def _engine_ratios(self, names: Sequence[str]) -> dict[str, float]:
         found = {}
         for name in names:
-            clock = dataclasses.replace(self._clock, engine=name, _calls=None)
             try:
-                found[name] = clock.original_ms() / self._original_ms
+                found[name] = self._clock.ratio(self._subject.original, engine=name)
             except UserError as error:
-                self._failures[f"original, {name}"] = str(error).splitlines()[0]
+                self._failures[f"original, {name}"] = first_line(error)
         return found
 
     def _int8(self) -> None:
@@ -283,11 +259,8 @@ class Rivals:
         def measure() -> dict[str, Any]:
             quantized = quantize(net, self._subject.inputs(256)).net
             value = self._subject.value(quantized)
-            with torch_threads(self._options.threads), torch.inference_mode():
-                x = self._subject.example
-                (times,) = interleaved([lambda: quantized(x)], self._options.rounds)
-            times.sort()
-            return {"value": value, "latency_ms": 1e3 * times[len(times) // 2]}
+            ratio = self._clock.ratio_of(lambda: quantized(self._subject.example))
+            return {"value": value, "latency_ms": ratio * self._original_ms}
 
         found = self._journal.once("int8", name, measure)
         row = NetworkRow(
@@ -319,6 +292,3 @@ def _fresh(net: nn.Module, seed: int) -> nn.Module:
             if callable(reset):
                 reset()
     return net
-
-
-__all__ = ["Rivals", "Rows"]

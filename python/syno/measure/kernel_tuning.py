@@ -18,10 +18,10 @@ from syno._util import checks
 from syno._util.threads import check_threads
 from syno.codegen.native import FLAGS, NativeFunction, Variant, compile_functions, compile_operator
 from syno.codegen.native.trial import trial
-from syno.codegen.native.tunings import Tuning, held_tuning, keep_tuning
+from syno.codegen.native.tuning_cache import Tuning, held_tuning, keep_tuning
 from syno.measure.plans import LEAST_GAIN
+from syno.measure.schedule_costs import Choice, CostModel, Machine, nests_of, tuning_text
 from syno.measure.timing import WARM_UP, check_native, interleaved, speedup
-from syno.measure.tuning_choices import Choice, CostModel, Machine, nests_of, tuning_text
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
 

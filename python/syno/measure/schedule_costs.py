@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from syno import _core
 from syno.codegen.native import processor
 
-# Cycles of a multiply-add until its result can be used, and how many begin in a cycle.
+# Cycles of a MAC until its result can be used, and how many begin in a cycle.
 _LATENCY, _PORTS = 4, 2
 # Cycles to write an element of a panel, and to begin a tile.
 _FILL, _TILE = 0.25, 20.0
 # By the size of what is read again, the cycles of a byte beyond those of the nearest cache.
-_CACHES = ((1 << 15, 0.0), (1 << 19, 1 / 128), (1 << 40, 1 / 32))
+_CACHES = ((1 << 15, 0.0), (1 << 19, 1 / 128), (math.inf, 1 / 32))
 # What more accumulators than registers cost.
 _SPILL = 2.0
 # Nests with a smaller share of the MACs are left to the rules.
@@ -163,7 +163,7 @@ def predicted(nest: Nest, choice: Choice, machine: Machine) -> float:
     # Tiles are balanced: some have a column less.
     rows, width = math.ceil(tall / down), wide / across
     accumulators = rows * width
-    step = max(accumulators, rows + width, min(_LATENCY * _PORTS, 8)) / _PORTS
+    step = max(accumulators, rows + width, _LATENCY * _PORTS) / _PORTS
     if accumulators + min(rows, width) + 1 > machine.registers:
         step *= _SPILL
     steps = nest["terms"] * (4 if paired else nest["taps"])
@@ -184,10 +184,7 @@ def predicted(nest: Nest, choice: Choice, machine: Machine) -> float:
 
 def _read(size: int) -> float:
     """Cycles more than from the nearest cache to read so many bytes."""
-    for most, cycles in _CACHES:
-        if size <= most:
-            return size * cycles
-    return size * _CACHES[-1][1]
+    return size * next(cycles for most, cycles in _CACHES if size <= most)
 
 
 class CostModel:

@@ -15,11 +15,11 @@ import syno
 from syno import UserError, _core
 from syno.codegen import native
 from syno.codegen.native import find_tuning
-from syno.codegen.native.tunings import Tuning, keep_tuning
+from syno.codegen.native.tuning_cache import Tuning, keep_tuning
 from syno.codegen.torch_op import Kernel
-from syno.measure import kernels, tunings
-from syno.measure.tuning_choices import CostModel, Machine, Nest, choices_of, tuning_text
-from syno.measure.tunings import tune_kernel
+from syno.measure import kernel_tuning, kernels
+from syno.measure.kernel_tuning import tune_kernel
+from syno.measure.schedule_costs import CostModel, Machine, Nest, choices_of, tuning_text
 from syno.operators import zoo
 
 MACHINE = Machine(16, 32, 2)
@@ -131,10 +131,10 @@ def test_the_fastest_schedule_is_found_verified_and_kept(monkeypatch: pytest.Mon
         return [[10.0 - place] * rounds for place in range(len(calls))]
 
     checked: list[str] = []
-    check = tunings._check
-    monkeypatch.setattr(tunings, "interleaved", timed)
+    check = kernel_tuning._check
+    monkeypatch.setattr(kernel_tuning, "interleaved", timed)
     monkeypatch.setattr(
-        tunings, "_check", lambda *given: (checked.append(given[-1]), check(*given))[1]
+        kernel_tuning, "_check", lambda *given: (checked.append(given[-1]), check(*given))[1]
     )
     found = tune_kernel(operator, binding, trials=6)
     assert found.tuning and checked == [found.tuning]
@@ -145,7 +145,7 @@ def test_the_fastest_schedule_is_found_verified_and_kept(monkeypatch: pytest.Mon
 
 def test_what_computes_something_else_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     operator, binding, _ = plan_of("conv2d", 16, 6)
-    monkeypatch.setattr(tunings, "_TOLERANCE", -1.0)
+    monkeypatch.setattr(kernel_tuning, "_TOLERANCE", -1.0)
     found = tune_kernel(operator, binding, trials=6)
     assert found.tuning == "" and found.speedup == 1.0
 

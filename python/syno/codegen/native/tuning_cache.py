@@ -10,17 +10,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from syno import _core
-from syno._util.cache_folder import cache_folder
+from syno._util.cache_folder import cache_folder, write_cached
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.private_files import check_folder, make_private_folder, read_private
+from syno._util.private_files import check_folder, read_private
 from syno.codegen.native.compiler import FLAGS, find_compiler, processor
 
 # Of the files in the cache. Another number: other content.
@@ -44,8 +41,6 @@ def find_tuning(
     plan: _core.Plan,
     *,
     threads: int | None = None,
-    input_order: Sequence[int] | None = None,
-    output_order: Sequence[int] | None = None,
     precision: str = "float32",
 ) -> str:
     """The tuning of a plan on this machine; empty if none is known.
@@ -54,9 +49,11 @@ def find_tuning(
         plan: the plan.
         threads: number of threads of the calls; None if it is not known: that of the largest
             number of threads is taken.
-        input_order, output_order, precision: as in `emit_cpp`.
+        precision: as in `emit_cpp`.
     """
-    path = _file(plan, input_order, output_order, precision)
+    if not _folder().is_dir():
+        return ""
+    path = _file(plan, precision)
     found = None if path is None else _read(path)
     if not found:
         return ""
@@ -66,7 +63,7 @@ def find_tuning(
 
 def held_tuning(plan: _core.Plan, threads: int) -> Tuning | None:
     """What a search found for a plan in row-major float32; None where there was none."""
-    path = _file(plan, None, None, "float32")
+    path = _file(plan)
     return None if path is None else _read(path).get(threads)
 
 
@@ -75,50 +72,31 @@ def keep_tuning(plan: _core.Plan, tuning: Tuning, threads: int) -> None:
 
     UserError if the cache cannot be written.
     """
-    path = _file(plan, None, None, "float32")
+    path = _file(plan)
     if path is None:
         return
     content = {**_read(path), threads: tuning}
     tunings = {str(count): asdict(each) for count, each in content.items()}
     text = json.dumps({"format": _FORMAT, "tunings": tunings})
-    try:
-        make_private_folder(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".json")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the tuning of a kernel to '{path.parent}': {error}\n"
-            "  what to do: set SYNO_CACHE to a writable folder with enough space"
-        ) from error
+    write_cached(path, text, "the tuning of a kernel")
 
 
-def _file(
-    plan: _core.Plan,
-    input_order: Sequence[int] | None,
-    output_order: Sequence[int] | None,
-    precision: str,
-) -> Path | None:
+def _folder() -> Path:
+    return cache_folder() / "tunings"
+
+
+def _file(plan: _core.Plan, precision: str = "float32") -> Path | None:
     """Nothing without a compiler, which is part of what a tuning was measured for."""
     try:
         compiler = find_compiler()
     except UserError:
         return None
-    source, _ = _core.emit_cpp(
-        plan,
-        input_order=None if input_order is None else list(input_order),
-        output_order=None if output_order is None else list(output_order),
-        precision=precision,
-    )
+    source, _ = _core.emit_cpp(plan, precision=precision)
     code = "\n".join(line for line in source.splitlines() if not line.lstrip().startswith("//"))
     state = hashlib.sha256()
     for part in (code, processor(), compiler.path, compiler.version, *FLAGS):
         state.update(f"{len(part)}\n{part}".encode())
-    return cache_folder() / "tunings" / f"{state.hexdigest()[:40]}.json"
+    return _folder() / f"{state.hexdigest()[:40]}.json"
 
 
 def _read(path: Path) -> dict[int, Tuning]:

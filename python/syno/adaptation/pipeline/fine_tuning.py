@@ -1,0 +1,198 @@
+"""Fine-tuning: a network learns from the original one, and keeps what it learnt in a file."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from syno._util.errors import UserError
+from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.progress import Progress, silent
+from syno.adaptation.pipeline.results import NetworkRow
+from syno.adaptation.pipeline.subject import Subject
+from syno.options import AdaptOptions
+from syno.study.evaluate import engines
+from syno.study.evaluate.weights import load_weights, write_weights
+from syno.train import Distillation, Fidelity, NonFinite, train
+from syno.train.stoppers import State
+
+_IN_FILES = str.maketrans({"/": "-", " ": "-", ",": ""})
+
+
+@dataclass(frozen=True)
+class FineTuned:
+    """A fine-tuned network: the objective on the validation split, and the time it took."""
+
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class FineTuner:
+    """Trains networks with distillation from the original one.
+
+    seed: of the batches; further ones follow it. note: is told why operators are not compiled.
+    """
+
+    subject: Subject
+    options: AdaptOptions
+    journal: Journal
+    seed: int
+    note: Callable[[str], object]
+
+    def kernels(self, net: nn.Module) -> AbstractContextManager[object]:
+        """Run the operators of a network as the options say inside of the block."""
+        return engines.kernels(net, self.options.kernels or engines.EAGER, self.note)
+
+    @property
+    def distillation(self) -> Distillation:
+        """How a network learns from the original one."""
+        features = self.subject.features if self.options.distill_features else ()
+        return Distillation(self.subject.original, self.subject.dimension, features=features)
+
+    def tuned(
+        self,
+        net: nn.Module,
+        fidelity: Fidelity,
+        *,
+        seed: int,
+        checkpoint: Path | None = None,
+        progress: Callable[[float], None] = silent,
+    ) -> FineTuned:
+        """Train a network in place.
+
+        Args:
+            net: the network, in evaluation mode.
+            fidelity: how long.
+            seed: of the batches.
+            checkpoint: the file from which the training continues; None for none.
+            progress: called with the completed share.
+
+        Raises:
+            UserError: the training failed; the message says why.
+        """
+
+        def told(state: State) -> None:
+            self.journal.tick()
+            progress(state.done)
+
+        with self.kernels(net):
+            outcome = train(
+                net,
+                self.subject.data,
+                fidelity,
+                seed,
+                stoppers=(NonFinite(),),
+                progress=told,
+                checkpoint=checkpoint,
+                distillation=self.distillation,
+            )
+        if outcome.status == "paused":
+            raise KeyboardInterrupt
+        if outcome.status != "ok":
+            raise UserError(
+                f"the fine-tuning failed: {outcome.reason}, {outcome.detail}\n"
+                "  what to do: a smaller learning rate in a recipe of your own "
+                "(--fidelity FILE.toml)"
+            )
+        is_accuracy = self.subject.objective.field == "accuracy"
+        value = outcome.accuracy if is_accuracy else outcome.loss
+        assert value is not None
+        return FineTuned(value, outcome.seconds)
+
+    def network(
+        self,
+        name: str,
+        about: str,
+        build: Callable[[], nn.Module],
+        structure: Callable[[], nn.Module],
+        ratio: float,
+        fidelity: Fidelity,
+        progress: Progress = silent,
+    ) -> tuple[NetworkRow, nn.Module]:
+        """Train a network with each seed, or read what was trained before.
+
+        Args:
+            name: of the network, in the journal and of its files; about: what it is.
+            build: makes the network with its fitted weights; structure: with any weights.
+            ratio: its latency relative to that of the original network.
+            fidelity: how long.
+            progress: of this network.
+
+        Returns:
+            Its results without MACs and parameters, and the network of the first seed.
+        """
+        results: list[FineTuned] = []
+        first: nn.Module | None = None
+        fitted = self._file(name, "fitted")
+        for seed in range(self.seed, self.seed + self.options.seeds):
+            key, file = f"{name} {seed}", self._file(name, str(seed))
+            found = self.journal.get("tuned", key)
+            is_needed = first is None
+            if found is not None and (not is_needed or (file is not None and file.is_file())):
+                results.append(FineTuned(**found))
+                if is_needed and file is not None:
+                    first = _restored(structure(), file)
+                continue
+            net = self._built(build, structure, fitted)
+            if is_needed:
+                self.journal.once("fitted", name, lambda net=net: self.subject.value(net))  # type: ignore[misc]
+            result = self.tuned(
+                net,
+                fidelity,
+                seed=seed,
+                checkpoint=None if file is None else file.with_suffix(".checkpoint"),
+                progress=lambda share: progress(round(1000 * share), 1000, ""),
+            )
+            if file is not None:
+                write_weights(file, net, self.subject.network.shape)
+                file.with_suffix(".checkpoint").unlink(missing_ok=True)
+            self.journal.put("tuned", key, dataclasses.asdict(result))
+            results.append(result)
+            first = first if first is not None else net.eval()
+        if fitted is not None:
+            fitted.unlink(missing_ok=True)
+        assert first is not None
+        values = tuple(each.value for each in results)
+        row = NetworkRow(
+            name=name,
+            about=about,
+            value=sum(values) / len(values),
+            values=values,
+            fitted=self.journal.get("fitted", name),
+            ratio=ratio,
+            latency_ms=ratio * self.journal.get("original", "")["latency_ms"],
+            engine=self.options.engine,
+            seconds=sum(each.seconds for each in results),
+        )
+        return row, first
+
+    def _built(
+        self, build: Callable[[], nn.Module], structure: Callable[[], nn.Module], file: Path | None
+    ) -> nn.Module:
+        """The network with its fitted weights, which a file keeps until it is trained.
+
+        Another fit would be a little different, and a checkpoint belongs to its initial weights.
+        """
+        if file is None:
+            return build()
+        if not file.is_file():
+            write_weights(file, build(), self.subject.network.shape)
+        return _restored(structure(), file)
+
+    def _file(self, name: str, what: str) -> Path | None:
+        """A file of weights of a network; None if none are kept."""
+        if self.journal.folder is None:
+            return None
+        return self.journal.folder / f"{name.translate(_IN_FILES)}-{what}.safetensors"
+
+
+def _restored(net: nn.Module, file: Path) -> nn.Module:
+    """The network with the weights of a file, in evaluation mode."""
+    load_weights(file, net)
+    return net.eval()

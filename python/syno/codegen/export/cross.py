@@ -1,0 +1,197 @@
+"""Exported C++ compiled for another processor, and run there in an emulator.
+
+The code has vectors of the width that the compiler's target has, such as those of NEON; nothing in
+it depends on the machine that wrote it. A target is a triple of GNU, such as aarch64-linux-gnu, as
+Debian names its cross compilers (g++-aarch64-linux-gnu) and qemu its emulators (qemu-user).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from syno._util.errors import UserError
+from syno._util.helper_process import find_program
+from syno.codegen.export import files
+from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.isolated import IsolatedRun
+from syno.codegen.export.programs import TOLERANCE, examples
+
+_TRIPLE = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+){1,3}")
+_FLAGS = ("-std=c++17", "-O3", "-fopenmp")
+_SECONDS = 300.0
+
+# Runs one example: argv are the weights, x, where y goes, and the batch size.
+_READ = """
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+static std::string content(const char* path) {
+  std::string found;
+  FILE* file = std::fopen(path, "rb");
+  if (!file) std::exit(3);
+  char part[4096];
+  for (size_t count; (count = std::fread(part, 1, sizeof part, file)) > 0;)
+    found.append(part, count);
+  std::fclose(file);
+  return found;
+}
+static void* aligned(long floats) {
+  const size_t bytes = (size_t(floats) * 4 + 127) / 64 * 64;
+  void* memory = std::aligned_alloc(64, bytes);
+  if (!memory) std::exit(4);
+  return memory;
+}
+static int written(const char* path, const void* y, long floats) {
+  FILE* file = std::fopen(path, "wb");
+  if (!file || std::fwrite(y, 4, size_t(floats), file) != size_t(floats)) return 5;
+  return std::fclose(file);
+}
+"""
+_OPERATOR = """
+int main(int, char** argv) {
+  const std::string weights = content(argv[1]), x = content(argv[2]);
+  const long batch = std::atol(argv[4]), sizes[] = {@SIZES@0}, outputs = @OUTPUTS@ * batch;
+  const float* parts[sizeof sizes / sizeof *sizes];
+  const float* next = reinterpret_cast<const float*>(weights.data());
+  for (size_t n = 0; n < sizeof sizes / sizeof *sizes; ++n) parts[n] = next, next += sizes[n];
+  float* packed = static_cast<float*>(aligned(@NAME@_packed_size()));
+  float* scratch = static_cast<float*>(aligned(@NAME@_workspace_size(2)));
+  float* y = static_cast<float*>(aligned(outputs));
+  @NAME@_pack(parts, packed);
+  @NAME@_run(reinterpret_cast<const float*>(x.data()), packed, y, scratch, batch, 2);
+  return written(argv[3], y, outputs);
+}
+"""
+_NETWORK = """
+int main(int, char** argv) {
+  const std::string x = content(argv[2]);
+  const long batch = std::atol(argv[4]), outputs = @OUTPUTS@ * batch;
+  float* y = static_cast<float*>(aligned(outputs));
+  auto* network = @NAME@_create(argv[1]);
+  if (!network || @NAME@_run(network, reinterpret_cast<const @X@*>(x.data()), y, batch, 2) != 0) {
+    std::fprintf(stderr, "%s\\n", @NAME@_error());
+    return 6;
+  }
+  return written(argv[3], y, outputs);
+}
+"""
+
+
+def cross_compiler(target: str) -> str:
+    """The C++ compiler for a target.
+
+    Raises:
+        UserError: the target is no triple, or its compiler is not installed.
+    """
+    if _TRIPLE.fullmatch(target) is None:
+        raise UserError(f"'{target}' is no target\n  expected: a triple, such as aarch64-linux-gnu")
+    found = find_program(f"{target}-g++")
+    if found is None:
+        raise UserError(
+            f"there is no C++ compiler for {target}: {target}-g++\n"
+            f"  what to do: `apt install g++-{target}` (Debian, Ubuntu), or export without "
+            "--target, and compile the .cpp on the device"
+        )
+    return found
+
+
+def build(exported: Exported, target: str) -> Path:
+    """Compile an exported .cpp to a shared library for a target, beside it.
+
+    Raises:
+        UserError: the compiler is not installed, or cannot compile it.
+    """
+    library = exported.code.with_suffix(f".{target}.so")
+    files.write(
+        library,
+        lambda path: _compile(target, ["-fPIC", "-shared", str(exported.code)], path),
+    )
+    return library
+
+
+def check(
+    exported: Exported, subject: Subject, target: str, *, tolerance: float = TOLERANCE
+) -> IsolatedRun:
+    """Run an exported .cpp in an emulator of a target, and compare it with the module.
+
+    Each example of the formats cpp and cpp-network runs on two threads. tolerance: the largest
+    error, relative to the largest output.
+    """
+    emulator = find_program(f"qemu-{target.partition('-')[0]}")
+    if emulator is None:
+        return IsolatedRun(
+            False,
+            f"there is no emulator for {target}: `apt install qemu-user` (Debian, Ubuntu), or run "
+            "the check on the device",
+        )
+    assert exported.weights is not None
+    worst, count = 0.0, 0
+    with tempfile.TemporaryDirectory(prefix="syno-cross-") as folder:
+        here = Path(folder)
+        program, source = here / "program", here / "main.cpp"
+        source.write_text(_program(exported, subject), encoding="utf-8")
+        try:
+            _compile(target, ["-static", str(source), str(exported.code)], program)
+        except UserError as error:
+            return IsolatedRun(False, str(error))
+        for x, expected in examples(subject):
+            given, result = here / "x", here / "y"
+            given.write_bytes(np.ascontiguousarray(x.detach().numpy()).tobytes())
+            batch = len(x) if subject.batch else 1
+            files_given = [str(path) for path in (program, exported.weights, given, result)]
+            command = [emulator, *files_given, str(batch)]
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=_SECONDS, check=False
+                )
+            except subprocess.TimeoutExpired:
+                return IsolatedRun(False, f"it did not end in {_SECONDS:g} s under {emulator}")
+            if done.returncode != 0:
+                return IsolatedRun(False, f"exit code {done.returncode}: {done.stderr.strip()}")
+            found = np.fromfile(result, np.float32)
+            wanted = expected.detach().numpy().ravel()
+            if found.shape != wanted.shape:
+                return IsolatedRun(False, f"{found.size} outputs, and not {wanted.size}")
+            worst = max(worst, float(np.abs(found - wanted).max() / np.abs(wanted).max()))
+            count += found.size
+    if not worst <= tolerance:
+        return IsolatedRun(False, f"off by {worst:.1e} of the largest output on {target}")
+    return IsolatedRun(
+        True, f"right on {target}: {count} outputs, largest error {worst:.1e} of the largest"
+    )
+
+
+def _program(exported: Exported, subject: Subject) -> str:
+    """A program with the code that runs one example."""
+    name = "syno_" + re.sub(r"\W", "_", exported.code.stem, flags=re.ASCII)
+    x, y = examples(subject)[0]
+    per_sample = y.numel() // len(x) if subject.batch else y.numel()
+    is_network = f"{name}_create" in (exported.header or exported.code).read_text(encoding="utf-8")
+    body = _NETWORK if is_network else _OPERATOR
+    sizes = ""
+    if not is_network and subject.pack is not None:
+        sizes = "".join(f"{weight.numel()}, " for weight in subject.pack.kernel.parameters())
+    filled = {
+        "NAME": name,
+        "SIZES": sizes,
+        "OUTPUTS": str(per_sample),
+        "X": "std::int64_t" if x.dtype == torch.int64 else "float",
+    }
+    for mark, value in filled.items():
+        body = body.replace(f"@{mark}@", value)
+    assert exported.header is not None
+    return f'#include <cstdint>\n#include "{exported.header.resolve()}"\n{_READ}{body}'
+
+
+def _compile(target: str, arguments: Sequence[str], output: Path) -> None:
+    command = [cross_compiler(target), *_FLAGS, *arguments, "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UserError(f"{command[0]} cannot compile the code:\n{done.stderr[:4000]}")

@@ -1,0 +1,218 @@
+"""The results of a layer-wise comparison as a file, which an interrupted run goes on with."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from syno._util.checks import parsed_json
+from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
+
+FORMAT = "syno layers 1"
+ORIGINAL = "original"
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """One subject in one layer and one engine.
+
+    subject: `original`, an operator or a module; engine, precision, own: as in `NetworkTime`.
+    best_ms, median_ms, low_ms, high_ms: best time, median and quartiles. error: the largest
+    difference from eager PyTorch, relative to the largest output. speedup, over_eager: how many
+    times as fast as the original layer is in the fastest engine that is not part of Syno, and in
+    eager PyTorch. floor_ms: what the machine needs at least, by its roofline; of engines that
+    are not part of Syno, whose kernels may need fewer MACs than the definition, by their bytes
+    alone. roofline: the floor as a share of the best time, None for these engines.
+    """
+
+    subject: str
+    engine: str
+    precision: str
+    own: bool
+    best_ms: float
+    median_ms: float
+    low_ms: float
+    high_ms: float
+    error: float
+    speedup: float
+    over_eager: float
+    floor_ms: float
+    roofline: float | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What computes in a layer: its MACs for the batch, None where unknown, and its parameters."""
+
+    macs: int | None
+    params: int
+
+
+@dataclass(frozen=True)
+class LayerRun:
+    """All times of one kind of layer, measured in turns.
+
+    layer: its label, such as `64x56`; name: of the first one in the network; count: how many the
+    network has. input, output: shapes. rival: the fastest engine that is not part of Syno, for the
+    original. failures: why a subject has no time in an engine, by `subject in engine`.
+    control_ms, control_spread: median of a fixed computation in the same rounds, and its
+    interquartile range as a share of that. peak_gflops: measured. environment: device, clocks,
+    threads, versions.
+    """
+
+    layer: str
+    name: str
+    count: int
+    input: tuple[int, ...]
+    output: tuple[int, ...]
+    subjects: Mapping[str, Subject]
+    times: tuple[LayerTime, ...]
+    rival: str
+    failures: Mapping[str, str]
+    control_ms: float
+    control_spread: float
+    noisy: bool
+    peak_gflops: float
+    seconds: float
+    environment: Mapping[str, Any]
+
+    def best(self, subject: str, *, own: bool | None = None) -> LayerTime | None:
+        """The fastest engine of a subject; of Syno's own (True) or of the others (False)."""
+        found = [
+            time
+            for time in self.times
+            if time.subject == subject and (own is None or time.own is own)
+        ]
+        return min(found, key=lambda time: time.median_ms, default=None)
+
+    def time(self, subject: str, engine: str) -> LayerTime | None:
+        """The time of a subject in an engine."""
+        for each in self.times:
+            if (each.subject, each.engine) == (subject, engine):
+                return each
+        return None
+
+
+@dataclass
+class LayerResults:
+    """All layers that are measured; `settings` say of what."""
+
+    settings: JsonObject
+    layers: list[LayerRun] = field(default_factory=list)
+
+    def layer(self, label: str) -> LayerRun | None:
+        """The layer of that label, where it is measured."""
+        return next((each for each in self.layers if each.layer == label), None)
+
+    def subjects(self) -> list[str]:
+        """All subjects, the original first."""
+        return list(dict.fromkeys(time.subject for each in self.layers for time in each.times))
+
+    def engines(self) -> list[str]:
+        """All engines."""
+        return list(dict.fromkeys(time.engine for each in self.layers for time in each.times))
+
+    def mean_speedup(self, subject: str, engine: str | None = None) -> tuple[float, int] | None:
+        """The geometric mean of the speed-ups over the kinds of layers, and of how many.
+
+        engine: None for the fastest of each layer.
+        """
+        found = [
+            each.best(subject) if engine is None else each.time(subject, engine)
+            for each in self.layers
+        ]
+        speedups = [time.speedup for time in found if time is not None]
+        if not speedups:
+            return None
+        return math.exp(statistics.fmean(map(math.log, speedups))), len(speedups)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether other processes used the machine."""
+        return any(each.noisy for each in self.layers)
+
+    def to_json(self) -> JsonObject:
+        """As the file holds it."""
+        return {"format": FORMAT, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> LayerResults:
+        """The inverse of `to_json`. ValueError, KeyError or TypeError for anything else."""
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is '{content['format']}'")
+        layers = [
+            LayerRun(
+                **{
+                    **each,
+                    "input": tuple(each["input"]),
+                    "output": tuple(each["output"]),
+                    "subjects": {k: Subject(**v) for k, v in each["subjects"].items()},
+                    "times": tuple(LayerTime(**time) for time in each["times"]),
+                }
+            )
+            for each in content["layers"]
+        ]
+        return cls(dict(content["settings"]), layers)
+
+
+def read(path: Path) -> LayerResults:
+    """What `write` wrote. UserError for another file."""
+    try:
+        return LayerResults.from_json(parsed_json(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"the file '{path}' holds no times of layers: {error}\n"
+            f"  expected: one that `syno bench layers` wrote ({FORMAT}), or a new file"
+        ) from error
+
+
+def write(found: LayerResults, path: Path) -> None:
+    """Replace the file in one step: it is whole at every moment."""
+    made = path.with_name(f".{path.name}.made")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
+        os.replace(made, path)
+    except OSError as error:
+        raise UserError(
+            f"cannot write the results to '{path}': {error.strerror or error}"
+        ) from error
+
+
+def opened(path: Path, settings: JsonObject, device: str) -> LayerResults:
+    """The results in a file, or none yet. UserError for other settings or another machine."""
+    if not path.exists():
+        return LayerResults(settings)
+    found = read(path)
+    for name, value in settings.items():
+        before = found.settings.get(name)
+        if before != value:
+            raise UserError(
+                f"the results in '{path}' are of another {name}\n"
+                f"  expected: {_shown(before)}      got: {_shown(value)}\n"
+                "  what to do: take another file, or the options that it was begun with"
+            )
+    others = {str(each.environment.get("device")) for each in found.layers} - {device}
+    if others:
+        raise UserError(
+            f"the results in '{path}' are of another machine\n"
+            f"  expected: {', '.join(sorted(others))}      got: {device}\n"
+            "  what to do: take another file"
+        )
+    return found
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(map(str, value))
+    return str(value)
