@@ -49,6 +49,7 @@ class LocalWorkers:
         tags: what they offer.
         idle_s: they end after so many seconds without work.
         gpus: the number of GPUs; each worker trains on one of them.
+        predictor: a file of a latency predictor: they predict latencies, and measure none.
 
     Raises:
         UserError: if other processes cannot reach the store.
@@ -64,6 +65,7 @@ class LocalWorkers:
         tags: Sequence[str] = (),
         idle_s: float | None = None,
         gpus: int = 0,
+        predictor: str | None = None,
     ) -> None:
         if store.in_memory:
             raise UserError("a store in memory has no workers: other processes cannot reach it")
@@ -79,6 +81,7 @@ class LocalWorkers:
             "idle_s": idle_s,
             "data_dir": data_dir,
             "device": "cuda" if gpus else "cpu",
+            "predictor": predictor,
         }
 
     def __enter__(self) -> LocalWorkers:

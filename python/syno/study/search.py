@@ -43,6 +43,7 @@ from syno.study.local_workers import LocalWorkers
 from syno.study.loop import default_stopper, run
 from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
+from syno.study.predictions import check_predictor
 from syno.study.prepared import Rungs, evaluator_of, load_rungs
 from syno.study.progress import Callback, Callbacks, Notes, SearchBar, is_shown
 from syno.study.results import StudyResults
@@ -220,6 +221,8 @@ def search(
     )
     # What does not go together is refused before there is a store.
     _check_jobs(jobs, net, own is not None, store)
+    if timing.predictor is not None:
+        check_predictor(timing.predictor, timing.threads)
     rungs = load_rungs(net, settings, settings.data_dir, own)
     settings = rungs.marked(settings)
     lost = rungs.network.too_small()
@@ -301,6 +304,7 @@ def resume(
         measures none.
 
     jobs: as in `search`. If another process drives the study, this one takes over when it dies.
+        With `predictor`, the workers that this process starts predict.
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
@@ -320,6 +324,13 @@ def resume(
         folder = settings.data_dir if data_dir is None else str(data_dir)
         network = network_again(record.name, settings, net)
         _check_jobs(jobs, network, settings.metric is not None, opened)
+        if predictor is not None:
+            if jobs == 0:
+                raise UserError(
+                    "--predictor is for the workers that this process starts, and --jobs 0 starts "
+                    "none\n  what to do: `syno worker --predictor FILE` where the workers are"
+                )
+            check_predictor(predictor, int(settings.latency.get("threads", 1)))
         own = custom_again(
             record.name,
             settings.data,
@@ -429,7 +440,9 @@ def _run(
         "checkpoints": None if rungs.ladder is None else Checkpoints.of(store, study.record),
     }
     if jobs is not None:
-        with LocalWorkers(store, study.record.name, jobs, data_dir) as workers:
+        with LocalWorkers(
+            store, study.record.name, jobs, data_dir, predictor=predictor
+        ) as workers:
             drive(study, watch=workers.check, **around)
     else:
         checkpoints = around["checkpoints"]

@@ -78,6 +78,7 @@ def work(
     idle_s: float | None = None,
     data_dir: str | None = None,
     device: str = "cpu",
+    predictor: str | None = None,
     prepare: Prepare | None = None,
     observer: Observer | None = None,
 ) -> int:
@@ -91,6 +92,7 @@ def work(
         idle_s: end after so many seconds without a proposal; None to wait for ever.
         data_dir: where the data is on this machine, if it is not where the study says.
         device: what trains networks: `cpu` or `cuda`.
+        predictor: a file of a latency predictor: this worker predicts, and measures nothing.
         prepare: makes the evaluator of a study.
         observer: is called with the progress.
 
@@ -102,7 +104,7 @@ def work(
     """
     if store.in_memory:
         raise UserError("a store in memory has no workers: other processes cannot reach it")
-    made = prepare or _Prepared(data_dir, device)
+    made = prepare or _Prepared(data_dir, device, predictor)
     worker = _Working(store, names("tags", tags), study, made, observer or Observer())
     with _terminable():
         try:
@@ -250,8 +252,8 @@ def _operator(bench: Bench, record: ProposalRecord) -> Operator:
 class _Prepared:
     """Makes the evaluator of a study from the names in its settings."""
 
-    def __init__(self, data_dir: str | None, device: str) -> None:
-        self._data_dir, self._device = data_dir, device
+    def __init__(self, data_dir: str | None, device: str, predictor: str | None) -> None:
+        self._data_dir, self._device, self._predictor = data_dir, device, predictor
 
     @contextlib.contextmanager
     def __call__(self, answers: Answers, observer: Observer) -> Iterator[Bench]:
@@ -275,7 +277,8 @@ class _Prepared:
         checkpoints = None if rungs.ladder is None else Checkpoints.of(store, record)
         weights = Weights.of(store, record)
         given = (store, record, settings, rungs, folder, observer, checkpoints, weights)
-        with evaluator_of(*given, device=self._device) as evaluator:
+        more = {"device": self._device, "predictor": self._predictor}
+        with evaluator_of(*given, **more) as evaluator:
             parse = functools.partial(Operator.from_text, specification=specification)
             yield Bench(parse, evaluator, checkpoints, weights)
 

@@ -38,6 +38,7 @@ def main() -> None:
                 idle_s=given["idle_s"],
                 data_dir=given["data_dir"],
                 device=given["device"],
+                predictor=given["predictor"],
                 observer=Notes(),
             )
     except UserError as error:

@@ -42,7 +42,7 @@ class _Arguments(Options):
     )
     jobs: int | None = options.jobs()
     predictor: str | None = option(
-        "Predict latencies in this process instead of measuring them, with a file of "
+        "Predict latencies in this process, or its workers, instead of measuring them: a file of "
         "`syno bench latency --predictor`.",
         None,
         metavar="FILE",

@@ -41,6 +41,13 @@ class _Arguments(Options):
     data_dir: str | None = option(
         "Folder of the data on this machine.", None, metavar="DIR", unset="that of the study"
     )
+    predictor: str | None = option(
+        "Predict latencies instead of measuring them, with a file of "
+        "`syno bench latency --predictor`.",
+        None,
+        metavar="FILE",
+        unset="as the search does",
+    )
 
 
 @framework.command("worker", _Arguments)
@@ -69,6 +76,7 @@ def command(given: _Arguments) -> int:
             idle_s=given.idle,
             data_dir=given.data_dir,
             device=device,
+            predictor=given.predictor,
             observer=TrialLines(),
         )
     output.say(f"{numbers.counted(count, 'trial')} evaluated")
@@ -93,6 +101,7 @@ def _several(given: _Arguments, store: Store, gpus: int) -> int:
             tags=given.tags,
             idle_s=given.idle,
             gpus=gpus,
+            predictor=given.predictor,
         ) as workers:
             workers.wait()
     finally:
