@@ -25,9 +25,12 @@ def store(tmp_path: Path) -> str:
 def test_a_worker_without_work_ends_when_it_is_told_to(store: str) -> None:
     result = CliRunner().invoke(cli, ["worker", "--store", store, "--idle", "0"])
     assert (result.exit_code, result.stderr) == (0, "0 trials evaluated\n")
+    for jobs in ("1", "2"):
+        words = ["worker", "--store", store, "--idle", "0", "--json", "--jobs", jobs]
+        assert json.loads(CliRunner().invoke(cli, words).stdout) == {"store": store, "evaluated": 0}
     with Store.open(store, read_only=True) as opened:
-        (worker,) = opened.workers()
-    assert not worker.is_alive
+        workers = opened.workers()
+    assert [worker.is_alive for worker in workers] == [False] * 4
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ def test_one_that_always_fails_at_its_start_is_reported(store):
 def test_those_that_have_nothing_to_do_are_waited_for(store):
     with LocalWorkers(store, "done", 2, idle_s=0.0) as workers:
         workers.wait()
+    assert workers.evaluated == 4
 
 
 def test_they_end_when_what_started_them_is_killed(store, tmp_path):

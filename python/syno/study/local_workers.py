@@ -74,6 +74,7 @@ class LocalWorkers:
             _Job(number, cores, number % gpus if gpus else None)
             for number, cores in enumerate(shares)
         ]
+        self.evaluated = 0  # trials, by the workers that ended by themselves or were asked to
         self._given = {
             "store": store.url,
             "study": study,
@@ -182,6 +183,8 @@ class LocalWorkers:
                 said = os.read(process.stdout.fileno(), _MOST_SAID).decode(errors="replace")
             except BlockingIOError:
                 said = ""
+        if code == 0 and said.isdecimal():
+            self.evaluated += int(said)
         return said, code
 
 

@@ -3,7 +3,8 @@
 It reads one line of JSON from its standard input, which says what to do: so that a password in the
 address of the store is neither in its command line nor in its environment. The input stays open as
 long as the process that started it lives; at its end, the worker gives back what it has and ends.
-A mistake of the user is written to standard output, and the exit code is 2.
+A mistake of the user is written to standard output, and the exit code is 2. Otherwise it writes how
+many trials it has evaluated.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def main() -> None:
 
     try:
         with Store.open(given["store"], create=False) as store:
-            work(
+            count = work(
                 store,
                 tags=given["tags"],
                 study=given["study"],
@@ -41,6 +42,7 @@ def main() -> None:
                 predictor=given["predictor"],
                 observer=Notes(),
             )
+        sys.stdout.write(str(count))
     except UserError as error:
         sys.stdout.write(str(error))
         sys.stdout.flush()

@@ -48,6 +48,7 @@ class _Arguments(Options):
         metavar="FILE",
         unset="as the search does",
     )
+    as_json: bool = output.as_json()
 
 
 @framework.command("worker", _Arguments)
@@ -67,24 +68,27 @@ def command(given: _Arguments) -> int:
     gpus = _gpus() if given.gpus else 0
     with Store.open(given.store, create=False) as store:
         if given.jobs > 1:
-            return _several(given, store, gpus)
-        device = "cuda" if gpus else "cpu"
-        count = work(
-            store,
-            tags=given.tags,
-            study=given.study,
-            idle_s=given.idle,
-            data_dir=given.data_dir,
-            device=device,
-            predictor=given.predictor,
-            observer=TrialLines(),
-        )
-    output.say(f"{numbers.counted(count, 'trial')} evaluated")
+            count = _several(given, store, gpus)
+        else:
+            count = work(
+                store,
+                tags=given.tags,
+                study=given.study,
+                idle_s=given.idle,
+                data_dir=given.data_dir,
+                device="cuda" if gpus else "cpu",
+                predictor=given.predictor,
+                observer=TrialLines(),
+            )
+    if given.as_json:
+        output.print_json({"store": given.store, "evaluated": count})
+    else:
+        output.say(f"{numbers.counted(count, 'trial')} evaluated")
     return framework.OK
 
 
 def _several(given: _Arguments, store: Store, gpus: int) -> int:
-    """Run worker processes until they have nothing to do, or SIGTERM."""
+    """Run worker processes until they have nothing to do, or SIGTERM; return their trials."""
     from syno.study.local_workers import LocalWorkers
 
     def terminate(number: int, frame: FrameType | None) -> None:
@@ -106,7 +110,7 @@ def _several(given: _Arguments, store: Store, gpus: int) -> int:
             workers.wait()
     finally:
         signal.signal(signal.SIGTERM, before)
-    return framework.OK
+    return workers.evaluated
 
 
 def _gpus() -> int:
