@@ -1,7 +1,7 @@
 """Stands for the process of a worker: it starts at once, and does what the name of its study says.
 
-`mistake` prints a mistake, `failure` ends with exit code 1, `done` has done two trials; anything else
-waits for the end of its input, or SIGTERM.
+`mistake` prints a mistake, `failure` ends with exit code 1, `done` has done two trials; anything
+else waits for the end of its input, or SIGTERM.
 """
 
 from __future__ import annotations

@@ -440,9 +440,7 @@ def _run(
         "checkpoints": None if rungs.ladder is None else Checkpoints.of(store, study.record),
     }
     if jobs is not None:
-        with LocalWorkers(
-            store, study.record.name, jobs, data_dir, predictor=predictor
-        ) as workers:
+        with LocalWorkers(store, study.record.name, jobs, data_dir, predictor=predictor) as workers:
             drive(study, watch=workers.check, **around)
     else:
         checkpoints = around["checkpoints"]

@@ -277,8 +277,7 @@ class _Prepared:
         checkpoints = None if rungs.ladder is None else Checkpoints.of(store, record)
         weights = Weights.of(store, record)
         given = (store, record, settings, rungs, folder, observer, checkpoints, weights)
-        more = {"device": self._device, "predictor": self._predictor}
-        with evaluator_of(*given, **more) as evaluator:
+        with evaluator_of(*given, device=self._device, predictor=self._predictor) as evaluator:
             parse = functools.partial(Operator.from_text, specification=specification)
             yield Bench(parse, evaluator, checkpoints, weights)
 
