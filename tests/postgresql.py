@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,15 +61,29 @@ class Server:
         )
 
     def kill(self) -> None:
-        """Kill it with `kill -9`."""
+        """Kill it with `kill -9`, and wait until nothing is left of it."""
         process = int((self._data / "postmaster.pid").read_text().splitlines()[0])
         os.kill(process, signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while _processes_in(self._data) or Path(f"/proc/{process}").exists():  # also a zombie
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
     def stop(self) -> None:
         self._run("pg_ctl", "-m", "immediate", "stop")
 
 
-@contextmanager
+def _processes_in(folder: Path) -> list[str]:
+    """The processes with this working folder; those of a server have its data folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is of another user
+            if os.readlink(process / "cwd") == str(folder):
+                found.append(process.name)
+    return found
+
+
+@contextlib.contextmanager
 def server() -> Iterator[Server]:
     """A server that is not started yet. Skips the test where the package is not installed."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -82,7 +97,7 @@ def server() -> Iterator[Server]:
         shutil.rmtree(folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def database() -> Iterator[str]:
     """The URL of an empty database. Skips the test where there is neither."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")

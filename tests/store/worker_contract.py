@@ -170,6 +170,30 @@ class WorkerContract:
         store.leave(other.name)
         assert [w.is_alive for w in store.workers()] == [True, False]
 
+    def test_many_workers_on_equal_machines_come_at_once(self, store, url):
+        together = threading.Barrier(4)
+        failures: list[BaseException] = []
+
+        def come() -> None:
+            try:
+                with Store.open(url) as own:
+                    for number in range(8):
+                        environment = dataclasses.replace(ENVIRONMENT, commit=str(number))
+                        worker = Worker()
+                        together.wait(60)
+                        own.announce(worker.name, environment, ())
+                        worker.close()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=come) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert len(store.workers()) == 32
+
     def test_one_process_drives_a_study_and_another_takes_over(self, store, worker, other):
         study = make_study(store)
         assert store.driven() == []
