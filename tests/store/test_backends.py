@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from postgresql import PASSWORD
 from syno._util.errors import UserError
 from syno.store import DamagedError, Store, Worker, recover, schema
 
 from .contract import StoreContract
 from .sample import ENVIRONMENT, TRAINED, make_study
+from .worker_contract import WorkerContract
 
 
-class TestSqliteFile(StoreContract):
+class TestSqliteFile(StoreContract, WorkerContract):
     @pytest.fixture
     def url(self, tmp_path):
         return f"sqlite:///{tmp_path / 'store.db'}"
@@ -41,7 +43,7 @@ class TestSqliteInMemory(StoreContract):
         return "sqlite://"
 
 
-class TestPostgresql(StoreContract):
+class TestPostgresql(StoreContract, WorkerContract):
     @pytest.fixture
     def url(self, postgresql):
         with create_engine(postgresql).begin() as connection:
@@ -54,6 +56,31 @@ class TestPostgresql(StoreContract):
         with pytest.raises(UserError, match="check that the server runs") as caught:
             Store.open(closed)
         assert "secret" not in str(caught.value)
+
+    def test_a_wrong_password_is_a_message_without_it(self, postgresql):
+        if PASSWORD not in postgresql:
+            pytest.skip("no PostgreSQL here that tests started")
+        wrong = postgresql.replace(PASSWORD, "another-secret")
+        with pytest.raises(UserError, match="password authentication failed") as caught:
+            Store.open(wrong)
+        assert "another-secret" not in str(caught.value)
+
+    def test_the_address_that_is_shown_has_no_password(self, url):
+        with Store.open(url) as store:
+            assert PASSWORD not in store.name
+            assert store.url == url
+
+    def test_a_clock_of_a_worker_does_not_matter(self, url, monkeypatch):
+        """Leases are timed by the clock of the server, whatever a worker takes the time to be."""
+        for wrong in ("1999-01-01T00:00:00.000000Z", "2099-01-01T00:00:00.000000Z"):
+            monkeypatch.setattr("syno.store.engine.utc_now", lambda wrong=wrong: wrong)
+            with Store.open(url) as store:
+                study = make_study(store, f"study of {wrong[:4]}")
+                store.ask(study, 1, ("text", "key"), None)
+                store.lease(study, "another:1:1:1")
+                assert store.open_proposals(study) == [(1, True)]
+                assert study.created[:2] == "20"
+                assert study.created[:4] != wrong[:4]
 
     def test_damage_on_a_server_is_found_and_what_is_intact_is_saved(self, url, tmp_path):
         with Store.open(url) as store:

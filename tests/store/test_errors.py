@@ -220,3 +220,23 @@ def test_a_full_disk_loses_no_answer_that_was_told(tmp_path, small_disk):
             store.tell(asked.id, TRAINED, ENVIRONMENT)
             assert len(store.summary().trained) == told + 1
             worker.close()
+
+
+def test_a_store_on_a_network_file_system_is_read_and_not_written(tmp_path, monkeypatch):
+    path = tmp_path / "a folder" / "store.db"
+    path.parent.mkdir()
+    Store.open(str(path)).close()
+    mounted = str(path.parent).replace(" ", "\\040")
+    lines = [
+        "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw",
+        f"40 22 0:44 / {mounted} rw,relatime - nfs4 server:/home rw",
+        f"41 22 0:45 / {mounted}er rw,relatime - tmpfs none rw",
+    ]
+    monkeypatch.setattr("syno.store.engine._mounts", lambda: lines)
+    with pytest.raises(UserError, match=r"a network file system \(nfs4\)") as caught:
+        Store.open(str(path))
+    assert "--store postgresql://" in str(caught.value)
+    with Store.open(str(path), read_only=True) as store:
+        assert store.studies() == []
+    with Store.open(str(tmp_path / "store.db")) as store:
+        assert store.studies() == []

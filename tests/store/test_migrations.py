@@ -55,10 +55,29 @@ def shape(path: Path) -> dict[str, object]:
         }
 
 
-@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql"])
+@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql", "v6.sql"])
 def test_an_old_store_gets_the_shape_of_a_new_one(golden, tmp_path):
     old = restored(golden, tmp_path / "old.db")
     assert shape(old) == shape(tmp_path / "new.db")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_store_that_stopped_at_a_version_between_goes_on_from_there(version, old, tmp_path):
+    """No file of these versions was kept: the steps of the first file to there make one."""
+    with sqlite3.connect(old) as connection:
+        for step in MIGRATIONS:
+            if step.version <= version:
+                for statement in step.statements:
+                    connection.execute(statement)
+                connection.execute(
+                    "INSERT INTO syno_schema (version, written_by, applied) VALUES (?, '', '')",
+                    (step.version,),
+                )
+    connection.close()
+    assert shape(old) == shape(tmp_path / "new.db")
+    with Store.open(str(old)) as store:
+        assert store.version() == schema.VERSION
+        assert store.summary("old").open_asks == (2,)
 
 
 def test_a_store_of_version_1_keeps_its_content_and_goes_on(old):
@@ -130,6 +149,24 @@ def test_a_store_of_version_5_loses_the_table_that_nothing_used_and_goes_on(tmp_
         assert [e.ask for e in store.summary().evaluations] == [1, 2]
 
 
+def test_a_store_of_version_6_is_read_as_it_is_and_goes_on_with_tokens(tmp_path):
+    old = restored("v6.sql", tmp_path / "old.db")
+    content = old.read_bytes()
+    with Store.open(str(old), read_only=True) as store:
+        assert store.version() == 6
+        assert store.workers() == []
+        assert [e.accuracy for e in store.summary("old").evaluations] == [0.875]
+    assert old.read_bytes() == content
+    with Store.open(str(old)) as store:
+        worker = Worker()
+        asked = store.lease_open(store.study(), worker.name)
+        assert asked is not None
+        assert (asked.ask, asked.token) == (2, 1)
+        store.tell(asked.id, TRAINED, ENVIRONMENT, worker.name, asked.token)
+        assert store.summary("old").open_asks == ()
+        worker.close()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -196,7 +233,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 6") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 7") as caught:
         Store.open(str(old), read_only=True)
     assert "this migrates it" in str(caught.value)
     assert old.read_bytes() == content
@@ -213,5 +250,5 @@ def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 9, this Syno reads up to version 6" in str(caught.value)
+        assert "has version 9, this Syno reads up to version 7" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

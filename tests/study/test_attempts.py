@@ -8,7 +8,7 @@ from syno._util.errors import UserError
 from syno.store import Outcome, Store, Worker
 from syno.store.records import GIVEN_UP
 from syno.study import Study, StudySettings, run
-from syno.study.study import MAX_ATTEMPTS
+from syno.study.answers import MAX_ATTEMPTS
 
 from .fakes import FakeEvaluator, FakeSpace
 

@@ -83,4 +83,4 @@ def test_its_late_answer_is_dropped_and_it_goes_on(store, ladder, answers, outco
     assert store.quarantined(store.study()) == []
     dropped = [e for e in store.events(store.study()) if e.kind == "dropped"]
     assert [e.data["proposal"] for e in dropped] == [evaluator.taken.id]
-    assert "the result is not stored: proposal" in notes[0]
+    assert "the result does not count: proposal" in notes[0]

@@ -27,6 +27,7 @@ from syno.study.evaluate.predicted import (
     predictor_for,
     stored_samples,
 )
+from syno.study.local_workers import LocalWorkers
 from syno.study.ratings import as_result
 from syno.study.search import resume, search
 from syno.study.specifications import small_vision
@@ -215,3 +216,26 @@ def test_a_worker_without_the_device_predicts(searched, tmp_path):
 def test_given_operators_are_measured():
     with pytest.raises(UserError, match="measured, and not predicted"):
         syno.train_operators(["conv2d"], "digits", timing=TimingOptions(latency="predicted"))
+
+
+def test_what_is_no_predictor_is_refused_before_there_is_a_store(tmp_path):
+    path, missing = tmp_path / "runs.db", str(tmp_path / "missing.json")
+    timing = TimingOptions(latency="predicted", predictor=missing)
+    with pytest.raises(UserError, match="cannot read the latency predictor"):
+        search("cnn-small", "digits", timing=timing, jobs=2, store=str(path))
+    LatencyPredictor(DEVICE).save(missing)
+    timing = TimingOptions(latency="predicted", predictor=missing, threads=2)
+    with pytest.raises(UserError, match="for 1 threads"):
+        search("cnn-small", "digits", timing=timing, store=str(path))
+    assert not path.exists()
+
+
+def test_workers_predict_with_the_predictor_of_the_command_that_starts_them(searched, tmp_path):
+    path, predictor, _ = searched
+    with Store.open(path) as store:
+        workers = LocalWorkers(store, None, 1, predictor=predictor)
+        assert workers._given["predictor"] == predictor
+    with pytest.raises(UserError, match="--jobs 0 starts none"):
+        resume(path, jobs=0, predictor=predictor)
+    with pytest.raises(UserError, match="cannot read the latency predictor"):
+        resume(path, jobs=1, predictor=str(tmp_path / "none.json"))

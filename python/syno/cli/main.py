@@ -15,6 +15,7 @@ COMMANDS = {
     "train": "Train given operators in a network, with several seeds.",
     "adapt": "Choose faster operators for the layers of a trained network.",
     "resume": "Resume a search that was stopped or killed.",
+    "worker": "Evaluate what searches on a store propose.",
     "status": "Show the studies of a store and their progress.",
     "report": "Write the report of a study as a self-contained HTML page.",
     "select": "Select operators of a study for further use.",

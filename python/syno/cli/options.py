@@ -184,6 +184,18 @@ def store() -> str:
     return option(words, DEFAULT_STORE, former=FORMER_STORE, metavar="URL")
 
 
+def jobs() -> int | None:
+    """Declare the number of workers of a search."""
+    return option(
+        "Evaluate in N worker processes on this machine, each with its own cores; 0: only in "
+        "workers that `syno worker` starts elsewhere.",
+        None,
+        minimum=0,
+        metavar="N",
+        unset="in the process of the search",
+    )
+
+
 def model(default: T, unset: str = "") -> T:
     """Declare a field for the name of a model."""
     return option("Model, as printed by `syno models`.", default, unset=unset, metavar="NAME")

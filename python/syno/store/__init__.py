@@ -9,8 +9,10 @@ from syno.store.errors import (
     AlreadyCompletedError,
     AskTakenError,
     DamagedError,
+    DriverLostError,
     LeaseLostError,
     LimitReachedError,
+    UnavailableError,
 )
 from syno.store.evaluation import Evaluation
 from syno.store.lease import HEARTBEAT_S, Worker
@@ -22,11 +24,13 @@ from syno.store.records import (
     EventRecord,
     MeasurementResult,
     Outcome,
+    Progress,
     ProposalRecord,
     QuarantineRecord,
     RungResult,
     StudyRecord,
     VerificationResult,
+    WorkerRecord,
 )
 from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
@@ -42,6 +46,7 @@ __all__ = [
     "BundleRow",
     "DamagedError",
     "DeviceMeasurement",
+    "DriverLostError",
     "Environment",
     "Evaluation",
     "EventRecord",
@@ -50,6 +55,7 @@ __all__ = [
     "LimitReachedError",
     "MeasurementResult",
     "Outcome",
+    "Progress",
     "ProposalRecord",
     "QuarantineRecord",
     "Recovery",
@@ -58,8 +64,10 @@ __all__ = [
     "Store",
     "StudyRecord",
     "StudySummary",
+    "UnavailableError",
     "VerificationResult",
     "Worker",
+    "WorkerRecord",
     "automatic_name",
     "capture_environment",
     "check_search",

@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 from sqlalchemy.exc import DBAPIError
 
 from syno.store import definitions, schema
@@ -61,22 +61,23 @@ def sqlite_findings(connection: Connection) -> list[Finding]:
     return found
 
 
-def findings(connection: Connection) -> list[Finding]:
-    """All that is damaged in a store whose rows have seals; one consistent state is read."""
+def findings(connection: Connection, version: int = schema.VERSION) -> list[Finding]:
+    """All that is damaged in a store of a version whose rows have seals; one consistent state is
+    read."""
     try:
         found = sqlite_findings(connection)
         found = found or [Finding(*each) for each in definitions.findings(connection)]
         if not found:
-            tables = schema.metadata.sorted_tables
+            tables = schema.tables(version)
             rows = {table.name: raw_rows(connection, table) for table in tables}
-            found = [*_unsealed(rows), *_operators(rows), *_studies(rows)]
+            found = [*_unsealed(tables, rows), *_operators(rows), *_studies(rows)]
     except (DBAPIError, UnicodeDecodeError) as error:  # what the checks before did not notice
         found = [Finding("file", str(getattr(error, "orig", error)))]
     return found[:MOST_FINDINGS]
 
 
-def _unsealed(rows: Rows) -> Iterator[Finding]:
-    for table in schema.metadata.sorted_tables:
+def _unsealed(tables: Iterable[Table], rows: Rows) -> Iterator[Finding]:
+    for table in tables:
         if table is schema.event:
             continue  # by the chain
         for values in rows[table.name]:

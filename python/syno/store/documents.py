@@ -194,6 +194,7 @@ class SettingsDocument(TypedDict, total=False):
     constraints: Sequence[str]
     retrain: int
     patience: int
+    needs: Sequence[str]
 
 
 class EventData(TypedDict, total=False):
@@ -205,10 +206,15 @@ class EventData(TypedDict, total=False):
     reason, text: of `stopped`; reason alone of `dropped` and `failed`, with `failure`.
     key: of `released`, and with the text of the operator of `enqueued`.
     evaluations, seconds, training: of `resumed`.
+    seen: of `asked`, how many events the proposal follows from.
+    token, outcome: of `dropped`: what a late answer said.
     """
 
     proposal: int
     ask: int
+    seen: int
+    token: int | None
+    outcome: Json
     rung: int
     status: str
     operators: int

@@ -8,20 +8,43 @@ write begin with BEGIN IMMEDIATE: a second writer waits at the door, instead of 
 from __future__ import annotations
 
 import functools
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from syno._util.checks import from_file, short, shown, text
+from syno._util import checks
+from syno._util.checks import from_file, short, shown
 from syno._util.errors import UserError
+from syno.store.records import utc_now
 
 WRITES = "syno_writes"
+_LOCK = 0x73796E6F  # "syno": any fixed number
+_TIME = """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+
+# Network file systems, as Linux names them.
+_NETWORK = {
+    *(
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "ceph",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "afs",
+        "glusterfs",
+    ),
+    *("fuse.sshfs", "fuse.ceph", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone"),
+}
 
 _EXPECTED = (
     "  expected: a file such as runs.db or sqlite:///runs.db, or a server such as "
@@ -51,7 +74,7 @@ def parse_address(url: str) -> Address:
         if not url:
             raise UserError(f"the address of the store is empty\n{_EXPECTED}")
         return Address(url, "sqlite", _possible(Path(url)))
-    text("the address of a store", url)
+    checks.text("the address of a store", url)
     try:
         parsed = make_url(url)
         dialect = parsed.get_backend_name()
@@ -73,6 +96,31 @@ def _possible(path: Path) -> Path:
     return path
 
 
+def is_server(connection: Connection) -> bool:
+    """Whether the store is on a server, and not a SQLite file."""
+    return connection.dialect.name == "postgresql"
+
+
+def now(connection: Connection) -> str:
+    """The present time, as `utc_now`, by the one clock that all processes of a store share: that of
+    the server, or of the machine for SQLite."""
+    if not is_server(connection):
+        return utc_now()
+    return str(connection.scalar(text(f"SELECT {_TIME}")))
+
+
+def lock_database(connection: Connection) -> None:
+    """Keeps others from migrating until the transaction ends; SQLite has one writer anyway."""
+    if is_server(connection):
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+
+
+def id_column(connection: Connection) -> str:
+    """The definition of a column `id` whose values the database gives, in ascending order."""
+    kind = "SERIAL" if is_server(connection) else "INTEGER"
+    return f"id {kind} NOT NULL PRIMARY KEY"
+
+
 def make_engine(
     url: str, address: Address, *, create: bool, read_only: bool, timeout: float
 ) -> Engine:
@@ -91,11 +139,45 @@ def make_engine(
         ) from None
 
 
+def _mounts() -> list[str]:
+    """The mounted file systems, as Linux lists them; nothing on another system."""
+    try:
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def network_file_system(path: Path) -> str:
+    """The type of the network file system that holds a path; empty for a local one."""
+    target, found, length = path.absolute().resolve(), "", -1
+    for line in _mounts():
+        before, _, after = line.partition(" - ")
+        mounted = Path(re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), before.split()[4]))
+        depth = len(mounted.parts)
+        if depth >= length and target.is_relative_to(mounted):  # of two at one place, the later
+            found, length = after.split()[0], depth
+    return found if found in _NETWORK else ""
+
+
+def _check_local(path: Path) -> None:
+    """UserError for a file that several machines may write, whose locks SQLite does not see."""
+    kind = network_file_system(path)
+    if kind:
+        raise UserError(
+            f"the store '{path}' is on a network file system ({kind}), on which SQLite loses what "
+            "several machines write\n"
+            "  what to do: keep the store on a disk of this machine, or use a server: "
+            "--store postgresql://user@host/database"
+        )
+
+
 def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
     path = address.path
     if path is not None:
         with from_file("cannot open the store", path):
             _check_path(path, create=create)
+            if not read_only:
+                _check_local(path)
 
     def connect() -> sqlite3.Connection:
         # Without an isolation level Python begins no transactions behind our back; see `_begin`.

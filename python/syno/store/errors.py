@@ -29,7 +29,15 @@ class AlreadyCompletedError(UserError):
 
 class LeaseLostError(UserError):
     """Another process took the proposal over, while this one was suspended or could not reach the
-    store: what it found meanwhile is not stored."""
+    store: what it found meanwhile is in the log and does not count."""
+
+
+class UnavailableError(UserError):
+    """The database cannot be reached, or another process keeps it locked: it may be back soon."""
+
+
+class DriverLostError(UserError):
+    """Another process drives the study now: this one proposes nothing more."""
 
 
 class LimitReachedError(UserError):
@@ -102,7 +110,7 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
     if name == "SQLITE_FULL" or (cannot_write and _is_full(path)):
         return UserError(full)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return UserError(
+        return UnavailableError(
             f"the store '{where}' is locked: another process has been writing to it for more than "
             f"{timeout:g} s\n"
             "  what to do: wait for it or stop it, then continue with `syno resume`"
@@ -157,8 +165,8 @@ def translated(where: str, path: Path | None, timeout: float) -> Iterator[None]:
             raise
         if isinstance(original, sqlite3.Error):
             raise _sqlite_error(where, path, original, timeout) from error
-        if isinstance(error, OperationalError):
-            raise UserError(
+        if isinstance(error, OperationalError) or error.connection_invalidated:
+            raise UnavailableError(
                 f"the database '{where}' failed: {str(original).strip()}\n"
                 "  what to do: check that the server runs, the address, the user and its rights"
             ) from error

@@ -7,13 +7,15 @@ consists of a few statements and no work of the search.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from sqlalchemy import Connection, Text, func, insert, select, type_coerce, update
 
 from syno._util.errors import InternalError
 from syno.store import lease as leases
-from syno.store import schema
+from syno.store import leasing, schema
+from syno.store.engine import now
 from syno.store.errors import AskTakenError, LimitReachedError
 from syno.store.operators import Keys
 from syno.store.records import (
@@ -27,7 +29,6 @@ from syno.store.records import (
     RungResult,
     canonical_json,
     digest,
-    utc_now,
 )
 from syno.store.rows import Rows, add, change, find_or_add
 from syno.store.seals import event_digest
@@ -44,6 +45,14 @@ def lock_study(connection: Connection, study: int) -> None:
     row = schema.study.c.id
     if connection.scalar(select(row).where(row == study).with_for_update()) is None:
         raise InternalError(f"no study has the id {study}")
+
+
+def study_of(connection: Connection, proposal: int) -> int:
+    """Return the study of a proposal."""
+    found = connection.scalar(select(_proposal.study_id).where(_proposal.id == proposal))
+    if found is None:
+        raise InternalError(f"no proposal has the id {proposal}")
+    return int(found)
 
 
 def append(
@@ -70,7 +79,7 @@ def append(
     column = schema.study.c
     last = connection.execute(select(column.events, column.head).where(column.id == study)).one()
     sequence = last.events + 1
-    values = {"sequence": sequence, "kind": kind, "created": utc_now()}
+    values = {"sequence": sequence, "kind": kind, "created": now(connection)}
     content = {"data": data, "stored": {} if rows is None else rows.to_json()}
     texts = {name: canonical_json(value) for name, value in content.items()}
     made = event_digest(last.head, values | texts)
@@ -130,21 +139,24 @@ def ask(
     study: int,
     number: int,
     operator: tuple[str, str] | None,
-    worker: str,
+    worker: str | None,
     *,
     limit: int | None = None,
     counted: bool = True,
+    seen: int | None = None,
 ) -> ProposalRecord:
-    """Store a proposal and lease it to a worker.
+    """Store a proposal, and lease it to a worker.
 
     Args:
         connection: the transaction.
         study: the id of the study.
         number: of the proposal. Numbers increase by one, from 0 or 1.
         operator: its text and key; None for the baseline.
-        worker: the name of the worker.
+        worker: the name of the worker; None leaves the proposal to whichever worker takes it.
         limit: of the operators that are evaluated: see `check_limit`.
         counted: whether this counts as an attempt.
+        seen: the number of events of the study when its history was read, from which the operator
+            follows. The event of the proposal holds it.
 
     Raises:
         AskTakenError: if `number` is not the next number.
@@ -158,7 +170,7 @@ def ask(
     if number not in expected:
         raise AskTakenError(f"ask {number} of the study is taken, {expected[-1]} is the next")
     kind = BASELINE if operator is None else OPERATOR
-    now, rows = utc_now(), Rows()
+    rows = Rows()
     identity = add(
         connection,
         schema.proposal,
@@ -167,21 +179,27 @@ def ask(
         kind=kind,
         operator_id=None if operator is None else _operator_id(connection, study, operator, rows),
         state=PENDING,
-        lease=worker,
-        heartbeat=now,
-        created=now,
-        attempts=int(counted),
+        lease=None,
+        heartbeat=None,
+        created=now(connection),
+        attempts=0,
         rung_index=0,
     )
-    append(connection, study, "asked", {"proposal": identity, "ask": number}, rows)
+    data = {"proposal": identity, "ask": number}
+    append(connection, study, "asked", data if seen is None else data | {"seen": seen}, rows)
     text, key = operator or (None, None)
-    return ProposalRecord(identity, number, kind, PENDING, text, key, int(counted), None)
+    made = ProposalRecord(identity, number, kind, PENDING, text, key, 0, None)
+    if worker is None:
+        return made
+    token = leasing.take(connection, identity, worker, counted=counted)
+    return dataclasses.replace(made, attempts=int(counted), token=token)
 
 
-def check_limit(connection: Connection, study: int, limit: int, worker: str) -> None:
+def check_limit(connection: Connection, study: int, limit: int, worker: str | None) -> None:
     """Check that the study may propose another operator.
 
-    Pending proposals of `worker` itself do not count.
+    Pending proposals of `worker` itself do not count. For a driver (None), which evaluates nothing
+    itself, all pending proposals do.
 
     Raises:
         LimitReachedError: if the operators that were evaluated, and those that other processes
@@ -195,10 +213,10 @@ def check_limit(connection: Connection, study: int, limit: int, worker: str) -> 
             spent += record.is_evaluated
             if record.status is None:
                 waiting.add(record.ask)
-    for number, holder, heartbeat in _open(connection, study):
-        if number not in waiting or holder == worker:
+    for number, is_held, holder in open_proposals(connection, study):
+        if number not in waiting or (worker is not None and holder == worker):
             continue
-        if not leases.is_held(holder, heartbeat):
+        if worker is not None and not is_held:
             raise AskTakenError(f"proposal {number} of the study was interrupted and comes first")
         spent += 1
     if spent >= limit:
@@ -209,20 +227,23 @@ def promote(
     connection: Connection,
     identity: int,
     rung: int,
-    worker: str,
+    worker: str | None,
     *,
     results: int | None = None,
     counted: bool = True,
-) -> None:
+) -> int | None:
     """Promote a completed proposal to the next rung: it is pending again and leased.
 
     Args:
         connection: the transaction.
         identity: the id of the proposal.
         rung: the next rung.
-        worker: the name of the worker.
+        worker: as in `ask`.
         results: the number of `rung_results` on which the decision is based.
         counted: as in `ask`.
+
+    Returns:
+        The token of the lease; None without a worker.
 
     Raises:
         AskTakenError: if another process promoted it first, or the study has further results, so
@@ -242,14 +263,17 @@ def promote(
         _proposal.rung_index == rung - 1,
         rung_index=rung,
         state=PENDING,
-        lease=worker,
-        heartbeat=utc_now(),
-        attempts=int(counted),
+        lease=None,
+        heartbeat=None,
+        attempts=0,
     )
     if changed != 1:
         raise AskTakenError(f"proposal {identity} was promoted to rung {rung} already")
     data = {"proposal": identity, "ask": row.ask, "rung": rung}
     append(connection, row.study_id, "promoted", data)
+    if worker is None:
+        return None
+    return leasing.take(connection, identity, worker, counted=counted)
 
 
 def rung_results(connection: Connection, study: int) -> list[RungResult]:
@@ -271,20 +295,15 @@ def rung_results(connection: Connection, study: int) -> list[RungResult]:
     return [RungResult(*row) for row in rows]
 
 
-def unleased(connection: Connection, study: int) -> list[int]:
-    """Return the numbers of the pending proposals without a valid lease."""
-    found = _open(connection, study)
-    return [ask for ask, holder, heartbeat in found if not leases.is_held(holder, heartbeat)]
-
-
-def _open(connection: Connection, study: int) -> list[tuple[int, str | None, str | None]]:
-    """Return number, lease and heartbeat of the pending proposals."""
+def open_proposals(connection: Connection, study: int) -> list[tuple[int, bool, str | None]]:
+    """Return number, whether somebody works on it, and lease of the pending proposals."""
     rows = connection.execute(
         select(_proposal.ask, _proposal.lease, _proposal.heartbeat)
         .where(_proposal.study_id == study, _proposal.state == PENDING)
         .order_by(_proposal.ask)
-    )
-    return [(row.ask, row.lease, row.heartbeat) for row in rows]
+    ).all()
+    time = now(connection) if rows else ""
+    return [(r.ask, leases.is_held(r.lease, r.heartbeat, now=time), r.lease) for r in rows]
 
 
 def _operator_id(connection: Connection, study: int, operator: tuple[str, str], rows: Rows) -> int:
@@ -314,34 +333,41 @@ def lease_open(
         The proposal; None if there is none.
     """
     lock_study(connection, study)
-    rows = connection.execute(
-        select(_proposal.id, _proposal.lease, _proposal.heartbeat)
-        .where(_proposal.study_id == study, _proposal.state == PENDING)
-        .order_by(_proposal.ask)
-    )
-    for identity, holder, heartbeat in rows.all():
-        if leases.is_held(holder, heartbeat):
-            continue
-        change(
-            connection,
-            schema.proposal,
-            _proposal.id == identity,
-            lease=worker,
-            heartbeat=utc_now(),
-            attempts=lambda row: row["attempts"] + int(counted),
-        )
-        append(connection, study, "leased", {"proposal": identity})
-        return proposals(connection, study, identity)[0]
-    return None
+    found = lease(connection, study, worker, counted=counted, again=False)
+    if found is not None:
+        append(connection, study, "leased", {"proposal": found.id})
+    return found
+
+
+def lease(
+    connection: Connection, study: int, worker: str, *, counted: bool = True, again: bool = True
+) -> ProposalRecord | None:
+    """As `lease_open`, for one of many workers: it locks the proposal alone, and no event says it.
+
+    A proposal that the worker holds already is handed out to it again. None may also mean that
+    others have locked what there is at the moment.
+    """
+    found = leasing.lease_next(connection, study, worker, counted=counted, again=again)
+    if found is None:
+        return None
+    identity, token = found
+    return dataclasses.replace(proposals(connection, study, identity)[0], token=token)
 
 
 def renew(connection: Connection, identity: int, worker: str) -> bool:
     """Store a heartbeat; return False if another worker has the lease."""
     own = (_proposal.id == identity, _proposal.lease == worker)
-    return change(connection, schema.proposal, *own, heartbeat=utc_now()) == 1
+    return change(connection, schema.proposal, *own, heartbeat=now(connection)) == 1
 
 
-def release(connection: Connection, identity: int, worker: str, *, counted: bool = True) -> None:
+def release(
+    connection: Connection,
+    identity: int,
+    worker: str,
+    *,
+    counted: bool = True,
+    ending: str = leasing.RELEASED,
+) -> None:
     """Release the lease of a pending proposal. The evaluation does not count as an attempt.
 
     Args:
@@ -349,8 +375,9 @@ def release(connection: Connection, identity: int, worker: str, *, counted: bool
         identity: the id of the proposal.
         worker: the name of the worker.
         counted: whether the evaluation was counted as an attempt when it started.
+        ending: why: see `leasing.py`.
     """
-    change(
+    changed = change(
         connection,
         schema.proposal,
         _proposal.id == identity,
@@ -360,3 +387,5 @@ def release(connection: Connection, identity: int, worker: str, *, counted: bool
         heartbeat=None,
         attempts=lambda row: row["attempts"] - int(counted),
     )
+    if changed:
+        leasing.end(connection, identity, ending)

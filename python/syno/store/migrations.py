@@ -20,13 +20,14 @@ from sqlalchemy import Connection, func, insert, inspect, select, text, update
 from syno._util.errors import UserError
 from syno.store import definitions, schema
 from syno.store.check import Finding
+from syno.store.engine import id_column, lock_database
 from syno.store.errors import damaged, not_a_store
 from syno.store.raw import raw_rows, row_name
 from syno.store.records import utc_now
 from syno.store.sealing import seal_store
 from syno.store.seals import seal_of_stored
 
-_LOCK = 0x73796E6F  # "syno": any fixed number
+_ID = "{id}"  # the column of a table whose ids the database gives: see `engine.id_column`
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,27 @@ MIGRATIONS = (
         "nothing of Syno wrote into the table `artifact`",
         ("DROP TABLE artifact",),
     ),
+    Migration(
+        7,
+        "processes that evaluate what others propose announce themselves, and their leases have "
+        "tokens",
+        (
+            "CREATE TABLE worker ("
+            f"{_ID}, name TEXT NOT NULL UNIQUE, "
+            "tags TEXT NOT NULL, environment_id INTEGER NOT NULL REFERENCES environment (id), "
+            "started TEXT NOT NULL, heartbeat TEXT NOT NULL, ended TEXT, "
+            "seal TEXT DEFAULT '' NOT NULL)",
+            "CREATE TABLE lease ("
+            f"{_ID}, "
+            "proposal_id INTEGER NOT NULL, rung_index INTEGER NOT NULL, worker TEXT NOT NULL, "
+            "taken TEXT NOT NULL, ended TEXT, ending TEXT, seal TEXT DEFAULT '' NOT NULL)",
+            "CREATE INDEX lease_by_proposal ON lease (proposal_id)",
+            "CREATE TABLE driver ("
+            "study_id INTEGER NOT NULL PRIMARY KEY REFERENCES study (id), "
+            "holder TEXT NOT NULL, token INTEGER NOT NULL, taken TEXT NOT NULL, "
+            "heartbeat TEXT NOT NULL, ended TEXT, seal TEXT DEFAULT '' NOT NULL)",
+        ),
+    ),
 )
 
 
@@ -151,9 +173,7 @@ def migrate(connection: Connection, where: str) -> None:
 
     Runs inside the caller's transaction, which must be a writing one.
     """
-    if connection.dialect.name == "postgresql":
-        # Two processes may open a new database at once; SQLite has one writer anyway.
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    lock_database(connection)
     version = stored_version(connection, where)
     check_version(version, where)
     if version == schema.VERSION:
@@ -166,7 +186,7 @@ def migrate(connection: Connection, where: str) -> None:
     for step in MIGRATIONS:
         if step.version > version:
             for statement in step.statements:
-                connection.execute(text(statement))
+                connection.execute(text(statement.replace(_ID, id_column(connection))))
             found = step.step(connection) if step.step is not None else []
             if found:
                 raise damaged(where, map(str, found), sealed=False)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from syno._util.errors import InternalError, UserError
-from syno.store import log, schema
-from syno.store.errors import AlreadyCompletedError, LeaseLostError
+from syno.store import leasing, log, schema
+from syno.store.engine import now
+from syno.store.errors import AlreadyCompletedError
 from syno.store.records import (
     COMPLETED,
     BaselineLatency,
@@ -17,7 +18,6 @@ from syno.store.records import (
     canonical_json,
     digest,
     plain,
-    utc_now,
 )
 from syno.store.rows import Rows, add, change, find_or_add
 
@@ -30,6 +30,7 @@ def tell(
     outcome: Outcome,
     environment: Environment,
     worker: str | None = None,
+    token: int | None = None,
 ) -> None:
     """Store the result of a proposal, completely or not at all.
 
@@ -39,6 +40,8 @@ def tell(
         outcome: its result.
         environment: the machine and software of the result.
         worker: the name of the worker that evaluated it; None does not check the lease.
+        token: of the lease under which it was evaluated. The same result under the same token is
+            stored once.
 
     Raises:
         UserError: if the proposal does not exist.
@@ -63,20 +66,19 @@ def tell(
         .where(_proposal.id == identity)
         .with_for_update()
     ).one()
+    if token is not None and not leasing.check(connection, identity, token):
+        return
     if row.state == COMPLETED:
         raise AlreadyCompletedError(f"proposal {identity} (ask {row.ask}) has a result already")
     if worker is not None and row.lease != worker:
-        raise LeaseLostError(
-            f"proposal {identity} (ask {row.ask}) was taken over by another process while this one "
-            "was suspended or could not reach the store\n"
-            "  the result of that process counts, and this one is not stored"
-        )
+        raise leasing.lost(identity, row.ask)
     rows = Rows()
     for each in (outcome, *outcome.beside):
         where = (identity, row.rung_index)
         _add_result(connection, where, row.operator_id, each, environment, rows)
     own = _proposal.id == identity
     change(connection, schema.proposal, own, state=COMPLETED, lease=None, heartbeat=None)
+    leasing.end(connection, identity, leasing.ANSWERED)
     data = {"proposal": identity, "ask": row.ask, "status": outcome.status}
     if row.rung_index:
         data["rung"] = row.rung_index
@@ -165,8 +167,10 @@ def add_measured(
     _add_measurement(connection, evaluation, source, measured, baseline, environment, rows)
 
 
-def environment_id(connection: Connection, environment: Environment, rows: Rows) -> int:
-    """The id of an environment, which is stored if it is new."""
+def environment_id(
+    connection: Connection, environment: Environment, rows: Rows | None = None
+) -> int:
+    """Return the id of an environment, which is stored once."""
     return find_or_add(
         connection,
         schema.environment,
@@ -205,7 +209,7 @@ def _add_evaluation(
         seconds=outcome.seconds,
         details=outcome.details,
         environment_id=environment,
-        finished=utc_now(),
+        finished=now(connection),
     )
 
 
@@ -224,7 +228,7 @@ def _add_verification(
         passed=result.passed,
         max_error=plain(result.max_error),
         environment_id=environment,
-        created=utc_now(),
+        created=now(connection),
     )
 
 
@@ -239,7 +243,7 @@ def _add_baseline(
         environment_id=environment,
         median_ms=latency.median_ms,
         spread_ms=latency.spread_ms,
-        created=utc_now(),
+        created=now(connection),
     )
 
 
@@ -270,5 +274,5 @@ def _add_measurement(
         threads=result.threads,
         repeats=result.repeats,
         batch=result.batch,
-        created=utc_now(),
+        created=now(connection),
     )

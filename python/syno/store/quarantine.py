@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, delete, or_, select
 from syno._util.errors import InternalError, UserError
 from syno.operators.summary import is_named, short_id
 from syno.store import log, schema
+from syno.store.engine import now
 from syno.store.records import (
     BASELINE,
     COMPLETED,
@@ -27,7 +28,6 @@ from syno.store.records import (
     PENDING,
     TIMEOUT,
     QuarantineRecord,
-    utc_now,
 )
 from syno.store.rows import Rows, change, put
 
@@ -52,7 +52,7 @@ def add(connection: Connection, proposal: int, kind: str, reason: str) -> int:
     log.lock_study(connection, row.study_id)
     same = (_quarantine.study_id == row.study_id) & (_quarantine.operator_id == row.operator_id)
     failures = int(connection.scalar(select(_quarantine.failures).where(same)) or 0) + 1
-    values = {"failures": failures, "kind": kind, "reason": reason, "updated": utc_now()}
+    values = {"failures": failures, "kind": kind, "reason": reason, "updated": now(connection)}
     if failures == 1:
         ids = {"study_id": row.study_id, "operator_id": row.operator_id}
         put(connection, schema.quarantine, **ids, **values)

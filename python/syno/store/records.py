@@ -11,9 +11,12 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syno.store.documents import Details, EventData, Recipe, SettingsDocument
+
+if TYPE_CHECKING:
+    from syno.store.evaluation import Evaluation
 
 OK = "ok"
 PAUSED = "paused"  # a training that is resumed later; it is not stored
@@ -196,6 +199,7 @@ class ProposalRecord:
     status: that of its first evaluation; None before it.
     rung: as in `Outcome`.
     rung_index: the highest rung that it was promoted to.
+    token: of the lease under which it was handed out just now; None where it was only read.
     """
 
     id: int
@@ -208,6 +212,7 @@ class ProposalRecord:
     status: str | None
     rung: str | None = None
     rung_index: int = 0
+    token: int | None = field(default=None, compare=False)
 
     @property
     def is_open(self) -> bool:
@@ -259,6 +264,33 @@ class QuarantineRecord:
 
 
 @dataclass(frozen=True)
+class WorkerRecord:
+    """A process that evaluates proposals of drivers.
+
+    tags: what it offers, such as the name of a device.
+    environment: its device and software.
+    heartbeat: when it was last heard of, by the clock of the store.
+    is_alive: whether it has neither left nor been silent for too long.
+    ask, study: the number of the proposal that it evaluates, and the study; None between two.
+    """
+
+    name: str
+    tags: tuple[str, ...]
+    environment: Environment
+    started: str
+    heartbeat: str
+    is_alive: bool
+    study: str | None = None
+    ask: int | None = None
+
+    @property
+    def short_name(self) -> str:
+        """The machine and the number of the process, for people."""
+        machine, process, *_ = self.name.split(":")
+        return f"{machine[:6]}:{process}"
+
+
+@dataclass(frozen=True)
 class EventRecord:
     """An event in the log of a study; `sequence` counts 1, 2, ... within the study."""
 
@@ -266,3 +298,22 @@ class EventRecord:
     kind: str
     data: EventData
     created: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A study at one moment of its log, which is that after its last event.
+
+    proposals: in their order; results: as `Store.rung_results`; evaluations: as
+        `Store.evaluations`.
+    """
+
+    events: tuple[EventRecord, ...]
+    proposals: tuple[ProposalRecord, ...]
+    results: tuple[RungResult, ...]
+    evaluations: tuple[Evaluation, ...]
+
+    @property
+    def seen(self) -> int:
+        """The number of events."""
+        return len(self.events)

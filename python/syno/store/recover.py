@@ -208,7 +208,7 @@ def _rest(readable: Readable, studies: list[SavedStudy], kept: set[RowName]) -> 
     taken_back = {("evaluation", row) for saved in studies for row in saved.replay.removed}
     rows: dict[str, list[Values]] = {}
     for name, found in readable.rows.items():
-        if name == schema.schema_version.name:
+        if name == schema.schema_version.name or name in schema.PASSING:
             continue
         more = [v[0] for key, v in found.items() if (name, key) not in kept | taken_back]
         if more:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from syno._util.errors import InternalError
 from syno.store.seals import seal
@@ -59,12 +60,18 @@ def find_or_add(
     **rest: object,
 ) -> int:
     """The id of the row with the values `same`, inserted with `rest` when there is none; noted in
-    `rows`."""
+    `rows`. Another process may insert it at the same moment."""
     column = table.c
     query = select(column.id, column.seal).where(*(column[n] == value for n, value in same.items()))
     found = connection.execute(query).first()
     if found is None:
-        return add(connection, table, rows, **same, **rest)
+        try:
+            with connection.begin_nested():
+                return add(connection, table, rows, **same, **rest)
+        except IntegrityError:
+            found = connection.execute(query).first()
+            if found is None:
+                raise
     if rows is not None:
         rows.note(table, found.id, found.seal)
     return int(found.id)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Float, Table
+from sqlalchemy import Connection, Float, Table, inspect
 
 from syno._util.checks import parsed_json
 from syno.store import schema
@@ -52,7 +52,8 @@ class Readable:
     def of_database(cls, connection: Connection) -> Readable:
         """What a server's tables hold."""
         readable = cls()
-        for table in schema.metadata.sorted_tables:
+        there = set(inspect(connection).get_table_names())
+        for table in (t for t in schema.metadata.sorted_tables if t.name in there):
             for values in raw_rows(connection, table):
                 readable._take(table, values)
         return readable

@@ -7,6 +7,10 @@
                                                    +------> baseline -> evaluation
     study <- quarantine -> operator
     study <- event (the ordered log)      environment (of every result)
+    study <- driver    proposal <- lease    worker -> environment
+
+Leases, workers and drivers say who works on what at the moment: nothing of a result depends on
+them, so the log does not know them, and a recovered store begins without any.
 
 A baseline is the latency of the original network, taken in the run of the evaluation it names.
 A measurement refers to a verification by (id, source hash, passed), and `passed` is checked to
@@ -47,10 +51,12 @@ from sqlalchemy import (
 from syno._util.checks import parsed_json
 from syno.store.records import canonical_json
 
-VERSION = 6
+VERSION = 7
 # A store from this version on is read as it is: its rows have seals, and the tables that are read
-# are the same since.
+# are the same since, beside those of `SINCE`.
 READABLE_SINCE = 5
+# Tables that came later, each with its first version.
+SINCE = {"worker": 7, "lease": 7, "driver": 7}
 
 metadata = MetaData()
 
@@ -278,3 +284,56 @@ measurement = Table(
     CheckConstraint("passed"),
     Index("measurement_by_evaluation", "evaluation_id"),
 )
+
+# Processes that evaluate the proposals of drivers (`syno worker`), as they announced themselves.
+worker = Table(
+    "worker",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _text("name", unique=True),
+    Column("tags", JsonText, nullable=False),
+    _reference("environment_id", "environment.id"),
+    _text("started"),
+    _text("heartbeat"),
+    Column("ended", Text),
+    _seal(),
+)
+
+# One row for each time that a proposal was handed out. The id is the fencing token of the lease:
+# of two leases of a proposal, the later one has the greater id. What refers to a lost proposal says
+# less about the damage than the log does, so that it is no foreign key.
+lease = Table(
+    "lease",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("proposal_id", Integer, nullable=False),
+    Column("rung_index", Integer, nullable=False),
+    _text("worker"),
+    _text("taken"),
+    Column("ended", Text),
+    Column("ending", Text),  # how it ended: see `leasing.py`
+    _seal(),
+    Index("lease_by_proposal", "proposal_id"),
+)
+
+# The process that proposes for a study, while others evaluate. The token rises with each take-over.
+driver = Table(
+    "driver",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    _text("holder"),
+    Column("token", Integer, nullable=False),
+    _text("taken"),
+    _text("heartbeat"),
+    Column("ended", Text),
+    _seal(),
+)
+
+
+# Tables about the present moment.
+PASSING = (worker.name, lease.name, driver.name)
+
+
+def tables(version: int) -> list[Table]:
+    """The tables of a store of this version, in the order of their references."""
+    return [t for t in metadata.sorted_tables if SINCE.get(t.name, 0) <= version]

@@ -23,13 +23,16 @@ from syno.store.records import BASELINE, PENDING, canonical_json
 from syno.store.replay import Replay
 from syno.store.seals import event_digest, seal_of_stored
 
+_VERSION = 5  # where this step arrives
+
 
 def seal_store(connection: Connection) -> list[Finding]:
     """Seals all rows and chains all logs; or changes nothing and gives what is damaged."""
     found = sqlite_findings(connection)
     if found:
         return found
-    rows = {table.name: raw_rows(connection, table) for table in schema.metadata.sorted_tables}
+    tables = schema.tables(_VERSION)
+    rows = {table.name: raw_rows(connection, table) for table in tables}
     found = list(digest_findings(rows["operator"]))
     if found:
         return found
@@ -38,7 +41,7 @@ def seal_store(connection: Connection) -> list[Finding]:
     for row in rows["operator"]:
         content = specifications[row["specification_id"]]
         row["key_version"] = known.version(row["text"], row["key"], content)
-    for table in schema.metadata.sorted_tables:
+    for table in tables:
         if table is not schema.event:
             for row in rows[table.name]:
                 row["seal"] = seal_of_stored(table, row)
@@ -54,7 +57,7 @@ def _write(connection: Connection, rows: dict[str, list[Values]]) -> None:
     changed["operator"] = ["seal", "key_version"]
     changed["study"] = ["seal", "events", "head"]
     changed["event"] = ["digest", "stored"]
-    for table in schema.metadata.sorted_tables:
+    for table in schema.tables(_VERSION):
         if rows[table.name] and table is not schema.schema_version:
             _update(connection, table, changed[table.name], rows[table.name])
 

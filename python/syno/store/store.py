@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from sqlalchemy import Connection, Engine, Select, false, select, update
 from syno._util.command_line import command_line
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.store import log, measurements, outcomes, quarantine, schema
+from syno.store import leasing, log, measurements, outcomes, presence, quarantine, schema
 from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
-from syno.store.engine import WRITES, Address, make_engine, parse_address
+from syno.store.engine import WRITES, Address, make_engine, now, parse_address
 from syno.store.errors import DamagedError, damaged, not_a_store, translated
 from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
@@ -36,11 +36,12 @@ from syno.store.records import (
     Environment,
     EventRecord,
     Outcome,
+    Progress,
     ProposalRecord,
     QuarantineRecord,
     RungResult,
     StudyRecord,
-    utc_now,
+    WorkerRecord,
 )
 from syno.store.recover import savable
 from syno.store.rows import add, find_or_add
@@ -57,6 +58,7 @@ class Store:
         self._engine = engine
         self._address = address
         self._timeout = timeout
+        self._url = address.name
         # In memory all threads share one connection and so take turns.
         self._turn = threading.Lock() if address.in_memory else contextlib.nullcontext()
 
@@ -80,6 +82,7 @@ class Store:
             _check_existing(url, address, timeout, writable=not read_only, create=create)
         engine = make_engine(url, address, create=create, read_only=read_only, timeout=timeout)
         store = cls(engine, address, timeout)
+        store._url = url
         try:
             if not read_only:
                 with store._writing() as connection:
@@ -104,7 +107,7 @@ class Store:
                     return []
                 raise not_a_store(self.name, "it is empty")
             if version >= schema.READABLE_SINCE:
-                return findings(connection)
+                return findings(connection, version)
             found = sqlite_findings(connection)
         if found:
             raise damaged(self.name, map(str, found), sealed=False)
@@ -121,6 +124,12 @@ class Store:
     def name(self) -> str:
         """The address as it may be shown: without a password."""
         return self._address.name
+
+    @property
+    def url(self) -> str:
+        """The address with which another process on this machine opens it. It may hold a password,
+        and is never shown."""
+        return self._url if self.path is None else str(self.path.absolute())
 
     @property
     def path(self) -> Path | None:
@@ -197,7 +206,7 @@ class Store:
                 )
             found = find_or_add(connection, schema.specification, {"key": key}, content=content)
             values = {"name": name, "specification_id": found, "settings": settings, "seed": seed}
-            values["created"] = utc_now()
+            values["created"] = now(connection)
             head = seal(schema.study, values)  # where the chain of its log begins
             identity = add(connection, schema.study, **values, events=0, head=head)
         return self.study(identity)
@@ -248,18 +257,31 @@ class Store:
         study: StudyRecord,
         number: int,
         operator: tuple[str, str] | None,
-        worker: str,
+        worker: str | None,
         *,
         limit: int | None = None,
         counted: bool = True,
+        seen: int | None = None,
+        driver: int | None = None,
     ) -> ProposalRecord:
-        """Stores a proposal and leases it to `worker`: see `log.ask`."""
+        """Stores a proposal and leases it to `worker`: see `log.ask`.
+
+        driver: the token of the driver that proposes; DriverLostError if it is not the present one.
+        """
         with self._writing() as connection:
+            _check_driver(connection, study.id, driver)
             return log.ask(
-                connection, study.id, number, operator, worker, limit=limit, counted=counted
+                connection,
+                study.id,
+                number,
+                operator,
+                worker,
+                limit=limit,
+                counted=counted,
+                seen=seen,
             )
 
-    def check_limit(self, study: StudyRecord, limit: int, worker: str) -> None:
+    def check_limit(self, study: StudyRecord, limit: int, worker: str | None) -> None:
         """Looks whether `ask` would give `worker` another operator: see `log.check_limit`."""
         with self._reading() as connection:
             log.check_limit(connection, study.id, limit, worker)
@@ -275,14 +297,16 @@ class Store:
         self,
         proposal: int,
         rung: int,
-        worker: str,
+        worker: str | None,
         *,
         results: int | None = None,
         counted: bool = True,
-    ) -> None:
+        driver: int | None = None,
+    ) -> int | None:
         """Opens an answered proposal for the next rung of a ladder: see `log.promote`."""
         with self._writing() as connection:
-            log.promote(connection, proposal, rung, worker, results=results, counted=counted)
+            _check_driver(connection, log.study_of(connection, proposal), driver)
+            return log.promote(connection, proposal, rung, worker, results=results, counted=counted)
 
     def rung_results(self, study: StudyRecord) -> list[RungResult]:
         """The study's evaluations on the hold-out split, in the order in which they were told."""
@@ -295,20 +319,112 @@ class Store:
         with self._reading() as connection:
             return evaluations(connection, study)
 
+    def progress(self, study: StudyRecord, known: Sequence[EventRecord] = ()) -> Progress:
+        """What the study has proposed and found, all at one moment of its log.
+
+        Args:
+            study: the study.
+            known: the first events of its log, which are not read again.
+        """
+        with self._snapshot() as connection:
+            return Progress(
+                (*known, *log.events(connection, study.id, after=len(known))),
+                tuple(log.proposals(connection, study.id)),
+                tuple(log.rung_results(connection, study.id)),
+                tuple(evaluations(connection, study)),
+            )
+
+    def sequence(self, study: StudyRecord) -> int:
+        """The number of events of the study: anything that happens in it adds one."""
+        column = schema.study.c
+        with self._reading() as connection:
+            found = connection.scalar(select(column.events).where(column.id == study.id))
+            return int(found or 0)
+
+    def open_proposals(self, study: StudyRecord) -> list[tuple[int, bool]]:
+        """The numbers of the pending proposals, each with whether somebody works on it."""
+        with self._reading() as connection:
+            return [(ask, held) for ask, held, _ in log.open_proposals(connection, study.id)]
+
     def unleased(self, study: StudyRecord) -> list[int]:
         """The numbers of the proposals that are open and that nobody works on."""
-        with self._reading() as connection:
-            return log.unleased(connection, study.id)
+        return [ask for ask, is_held in self.open_proposals(study) if not is_held]
 
     def renew(self, proposal: int, worker: str) -> bool:
         """Writes a heartbeat; False when the lease went to somebody else."""
         with self._writing() as connection:
+            presence.beat(connection, worker)
             return log.renew(connection, proposal, worker)
 
-    def release(self, proposal: int, worker: str, *, counted: bool = True) -> None:
+    def release(
+        self, proposal: int, worker: str, *, counted: bool = True, ending: str = leasing.RELEASED
+    ) -> None:
         """Gives an unanswered proposal back, to be evaluated by whoever comes next."""
         with self._writing() as connection:
-            log.release(connection, proposal, worker, counted=counted)
+            log.release(connection, proposal, worker, counted=counted, ending=ending)
+
+    def lease(
+        self, study: StudyRecord, worker: str, *, counted: bool = True
+    ) -> ProposalRecord | None:
+        """Takes a proposal of a driver; None when nothing waits: see `log.lease`."""
+        with self._reading() as connection:  # waiting workers do not hold up those that write
+            if not leasing.is_waiting(connection, study.id, worker):
+                return None
+        with self._writing() as connection:
+            return log.lease(connection, study.id, worker, counted=counted)
+
+    def is_waiting(self, study: StudyRecord, worker: str | None = None) -> bool:
+        """Whether `lease` would give `worker` a proposal."""
+        with self._reading() as connection:
+            return leasing.is_waiting(connection, study.id, worker)
+
+    def losses(self, proposal: int) -> int:
+        """How many workers were lost over the proposal since its last answer."""
+        with self._reading() as connection:
+            return leasing.losses(connection, proposal)
+
+    def announce(self, worker: str, environment: Environment, tags: Sequence[str]) -> None:
+        """Notes that a worker is there, with what it offers."""
+        with self._writing() as connection:
+            presence.announce(connection, worker, environment, tags)
+
+    def beat(self, worker: str) -> None:
+        """Writes a heartbeat of a worker."""
+        with self._writing() as connection:
+            presence.beat(connection, worker)
+
+    def leave(self, worker: str) -> None:
+        """Notes that a worker has left."""
+        with self._writing() as connection:
+            presence.leave(connection, worker)
+
+    def workers(self) -> list[WorkerRecord]:
+        """The workers that announced themselves, in the order in which they came."""
+        with self._reading() as connection:
+            if stored_version(connection, self.name) < schema.SINCE[schema.worker.name]:
+                return []
+            return presence.workers(connection)
+
+    def drive(self, study: StudyRecord, holder: str) -> int | None:
+        """Makes `holder` the driver of the study, and gives its token; None where it has one."""
+        with self._writing() as connection:
+            return presence.drive(connection, study.id, holder)
+
+    def renew_driver(self, study: StudyRecord, token: int) -> bool:
+        """Writes a heartbeat of the driver; False when another process took over."""
+        with self._writing() as connection:
+            return presence.renew_driver(connection, study.id, token)
+
+    def leave_driver(self, study: StudyRecord, token: int) -> None:
+        """Ends the driver of the study."""
+        with self._writing() as connection:
+            presence.leave_driver(connection, study.id, token)
+
+    def driven(self) -> list[StudyRecord]:
+        """The studies with a driver, whose proposals workers take, the oldest first."""
+        with self._reading() as connection:
+            wanted = presence.driven(connection)
+        return [study for study in self.studies() if study.id in wanted]
 
     def add_failure(self, proposal: int, kind: str, reason: str) -> int:
         """Counts a failure of the proposal's operator, and gives how many there are now."""
@@ -326,11 +442,16 @@ class Store:
             return quarantine.leave(connection, study.id, key)
 
     def tell(
-        self, proposal: int, outcome: Outcome, environment: Environment, worker: str | None = None
+        self,
+        proposal: int,
+        outcome: Outcome,
+        environment: Environment,
+        worker: str | None = None,
+        token: int | None = None,
     ) -> None:
         """Stores the answer to a proposal: see `outcomes.tell`."""
         with self._writing() as connection:
-            outcomes.tell(connection, proposal, outcome, environment, worker)
+            outcomes.tell(connection, proposal, outcome, environment, worker, token)
 
     def add_evaluation(
         self, study: StudyRecord, ask: int, outcome: Outcome, environment: Environment
@@ -354,6 +475,12 @@ class Store:
         record = study if isinstance(study, StudyRecord) else self.study(study)
         with self._reading() as connection:
             return summarize(connection, record)
+
+
+def _check_driver(connection: Connection, study: int, token: int | None) -> None:
+    if token is not None:
+        log.lock_study(connection, study)
+        presence.check_driver(connection, study, token)
 
 
 def _is_there(address: Address) -> bool:

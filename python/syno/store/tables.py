@@ -20,7 +20,7 @@ from syno.store.overview import (
     trained,
     trials_an_hour,
 )
-from syno.store.records import ADAPTATION
+from syno.store.records import ADAPTATION, WorkerRecord
 from syno.store.summary import StudySummary
 
 # Of the operators on the archive, this many are named in a sentence.
@@ -74,6 +74,18 @@ def studies_table(summaries: Sequence[StudySummary]) -> Table:
         ("best>", _best),
         ("id", _id),
         ("state~", _state),
+    )
+
+
+def workers_table(workers: Sequence[WorkerRecord]) -> Table:
+    """One line a worker."""
+    return Table.of(
+        workers,
+        ("worker", lambda worker: worker.short_name),
+        ("device~", lambda worker: worker.environment.device),
+        ("tags~", lambda worker: ", ".join(worker.tags)),
+        ("evaluates~", lambda worker: "" if worker.ask is None else f"trial {worker.ask}"),
+        ("of study~", lambda worker: worker.study or ""),
     )
 
 

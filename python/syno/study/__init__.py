@@ -1,5 +1,6 @@
 """The loop behind `syno search` and `syno resume`."""
 
+from syno.study.answers import Proposal
 from syno.study.candidates import Candidates, SamplerSpace, Space
 from syno.study.fidelity.ladder import Ladder, Rung, ladder, ladder_names
 from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
@@ -17,7 +18,7 @@ from syno.study.stoppers import (
     StopReason,
     Tally,
 )
-from syno.study.study import Proposal, Study
+from syno.study.study import Study
 
 __all__ = [
     "AllOf",

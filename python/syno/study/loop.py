@@ -12,13 +12,14 @@ from syno._util.errors import UserError
 from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome
 from syno.store.documents import Details
 from syno.store.records import MOST_FAILURES, OK, REJECTED, TIMEOUT
+from syno.study.answers import Answers, Proposal, in_quarantine
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.observer import Observer
-from syno.study.results import wanted_weights
+from syno.study.patience import patiently
 from syno.study.stoppers import (
     ErrorsInARow,
     Evaluations,
@@ -28,13 +29,13 @@ from syno.study.stoppers import (
     Stopper,
     StopReason,
 )
-from syno.study.study import Proposal, Study, in_quarantine
+from syno.study.study import Study
 
 MOST_ERRORS = 10
 # Seconds between two looks at evaluations of other processes.
 _LOOK_S = 1.0
 # Reasons after which a study continues with new limits only.
-_FINISHED = ("evaluations", "exhausted", "no_progress")
+FINISHED = ("evaluations", "exhausted", "no_progress")
 
 
 def default_stopper(study: Study) -> Stopper:
@@ -101,17 +102,17 @@ def run(
                 observer.on_ask(proposal)
                 if announce is not None:
                     announce(study.next_operator(evaluations))
-                outcome = _evaluate(study, evaluator, proposal, observer)
+                outcome = evaluate(study, evaluator, proposal, observer)
                 if checkpoints is not None:
                     checkpoints.keep(study.checkpoints_needed)
                 if weights is not None:
-                    weights.keep(wanted_weights(study.store.summary(study.record)))
+                    weights.keep(study.weights_needed)
                 if outcome is not None:
                     observer.on_tell(proposal, outcome, study.tally())
                     reason = baseline_failure([outcome] if proposal.is_baseline else [])
         assert reason is not None
         study.stop(reason)
-        if checkpoints is not None and reason.name in _FINISHED:
+        if checkpoints is not None and reason.name in FINISHED:
             checkpoints.keep(functools.partial(study.checkpoints_needed, finished=True))
     except KeyboardInterrupt:
         study.stop(StopReason("interrupted", "interrupted from the keyboard"))
@@ -122,25 +123,31 @@ def run(
     return reason
 
 
-def _evaluate(
-    study: Study, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
+class PreemptedError(BaseException):
+    """The system asks this process to end soon. It says nothing about what is evaluated."""
+
+
+def evaluate(
+    study: Answers, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome | None:
     """Evaluate a proposal and store the result; None if another process took it over meanwhile."""
+    outcome = None
     try:
         with Heartbeat(study.store, proposal.id, study.worker):
             if proposal.is_baseline:
                 outcome = _evaluate_baseline(evaluator, proposal, observer)
             else:
                 outcome = _evaluate_operator(study, evaluator, proposal, observer)
-        study.tell(proposal.id, outcome)
+        told = functools.partial(study.tell, proposal.id, outcome)
+        patiently(told, observer.on_note)
     except (AlreadyCompletedError, LeaseLostError) as error:
-        study.drop(proposal, error)
-        observer.on_note(f"the result is not stored: {error}")
+        study.drop(proposal, error, outcome)
+        observer.on_note(f"the result does not count: {error}")
         return None
-    except BaseException:
+    except BaseException as error:
         # The first error is the one to report; a remaining lease ends when the study is closed.
         with contextlib.suppress(UserError):
-            study.release(proposal.id)
+            study.release(proposal.id, preempted=isinstance(error, PreemptedError))
         raise
     return outcome
 
@@ -189,7 +196,7 @@ def _evaluate_baseline(
 
 
 def _evaluate_operator(
-    study: Study, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
+    study: Answers, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
 ) -> Outcome:
     """Evaluate an operator, and once more after a failure that may have an external cause."""
     operator = proposal.operator
@@ -205,7 +212,7 @@ def _evaluate_operator(
 
 
 def _confirmed(
-    study: Study,
+    study: Answers,
     evaluator: Evaluator | RungEvaluator,
     proposal: Proposal,
     outcome: Outcome,

@@ -8,10 +8,10 @@ from syno._util import numbers
 from syno.operators.summary import short_id
 from syno.store.documents import PredictedLatency
 from syno.store.objective import ACCURACY, objective_of
+from syno.study.answers import Proposal
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
 from syno.study.stoppers import StopReason, Tally
-from syno.study.study import Proposal
 
 if TYPE_CHECKING:
     from syno.store import Outcome, StudyRecord

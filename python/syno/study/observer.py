@@ -9,9 +9,9 @@ from syno.study.evaluate.observer import EvaluationObserver
 
 if TYPE_CHECKING:
     from syno.store import Outcome, StudyRecord
+    from syno.study.answers import Proposal
     from syno.study.settings import StudySettings
     from syno.study.stoppers import StopReason, Tally
-    from syno.study.study import Proposal
 
 
 class Observer(EvaluationObserver):

@@ -28,6 +28,14 @@ def check_measured(latency: str | None) -> None:
         )
 
 
+def check_predictor(path: str, threads: int) -> None:
+    """Raise a UserError for a file that is no predictor for this number of threads."""
+    from syno.prediction import LatencyPredictor
+    from syno.study.evaluate.predicted import check_threads
+
+    check_threads(LatencyPredictor.load(path), threads)
+
+
 def predictor_document(
     store: Store,
     study: StudyRecord,

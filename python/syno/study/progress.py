@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from syno.store import Evaluation, Outcome, Store, StudyRecord
+    from syno.study.answers import Proposal
     from syno.study.settings import StudySettings
-    from syno.study.study import Proposal
 
 # Is called with each trial that is stored; a search stops after one that returns True.
 Callback = Callable[["Evaluation"], "bool | None"]

@@ -8,7 +8,6 @@ import math
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +17,7 @@ from syno._util.json_types import Json
 from syno._util.options import grouped
 from syno.network.sampler import Sampler
 from syno.operators.operator import Operator
-from syno.operators.specification import NO_TOTALS, Specification
+from syno.operators.specification import Specification
 from syno.operators.summary import short_id
 from syno.options import (
     DEFAULT_STORE,
@@ -32,16 +31,20 @@ from syno.report.settings import read_specification
 from syno.space.options import SpaceOptions
 from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
+from syno.store.engine import parse_address
+from syno.study.answers import MAX_ATTEMPTS
 from syno.study.budget import chosen_fidelity, chosen_ladder
 from syno.study.candidates import SamplerSpace
+from syno.study.driver import drive
 from syno.study.enqueued import enqueued_operators
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
-from syno.study.fidelity.ladder import Ladder
+from syno.study.local_workers import LocalWorkers
 from syno.study.loop import default_stopper, run
 from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
-from syno.study.predictions import predictor_document
+from syno.study.predictions import check_predictor
+from syno.study.prepared import Rungs, evaluator_of, load_rungs
 from syno.study.progress import Callback, Callbacks, Notes, SearchBar, is_shown
 from syno.study.results import StudyResults
 from syno.study.settings import (
@@ -50,12 +53,11 @@ from syno.study.settings import (
     check_data,
     kernel_settings,
     network_again,
-    stored_timing,
     timing_settings,
 )
 from syno.study.specifications import check_fit, specification_for
 from syno.study.stoppers import AnyOf
-from syno.study.study import MAX_ATTEMPTS, Study, settings_of
+from syno.study.study import Study, settings_of
 from syno.study.warm_start import given_data, in_words
 from syno.surrogate import SurrogateData
 
@@ -64,11 +66,8 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.utils.data import DataLoader, Dataset
 
-    from syno.data.custom import CustomData, CustomEvaluation, Loss, MetricFunction
+    from syno.data.custom import Loss, MetricFunction
     from syno.store import Outcome
-    from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
-    from syno.study.evaluate.loading import Data
-    from syno.study.evaluate.network import Network
 
 
 @grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
@@ -103,6 +102,8 @@ def search(
     callbacks: Sequence[Callback] = (),
     enqueue: Sequence[str | Operator] = (),
     warm_start: str | SurrogateData | None = None,
+    jobs: int | None = None,
+    needs: Sequence[str] = (),
 ) -> StudyResults:
     """Find operators for the slots of a network: train and time each, and store everything.
 
@@ -153,6 +154,10 @@ def search(
         warm_start: results that the method `surrogate` starts from: "STORE:STUDY", a file or data.
         enqueue: operators to evaluate first, as in `syno.train_operators`: of the zoo, files,
             formulas or Operator objects. They count among the `evaluations`.
+        jobs: evaluate in so many worker processes on this machine, each with cores of its own; 0:
+            only in workers that are started elsewhere (`syno worker`). Default: in this process.
+            The model and the data must have names.
+        needs: tags that workers must have to evaluate for this study.
 
     Returns:
         The study with its trials.
@@ -212,9 +217,13 @@ def search(
         constraints=_texts("constraint", constraint),
         retrain=retrain,
         patience=patience,
+        needs=_texts("needs", needs),
     )
     # What does not go together is refused before there is a store.
-    rungs = _rungs(net, settings, settings.data_dir, own)
+    _check_jobs(jobs, net, own is not None, store)
+    if timing.predictor is not None:
+        check_predictor(timing.predictor, timing.threads)
+    rungs = load_rungs(net, settings, settings.data_dir, own)
     settings = rungs.marked(settings)
     lost = rungs.network.too_small()
     with _opened(store, create=True) as opened, _shown(observer) as shown:
@@ -230,7 +239,25 @@ def search(
         study = Study.create(opened, name or _name(settings), settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
-        return _run(opened, study, rungs, settings.data_dir, shown, callbacks)
+        return _run(opened, study, rungs, settings.data_dir, shown, callbacks, jobs)
+
+
+def _check_jobs(
+    jobs: int | None, net: str | nn.Module, is_custom: bool, store: Store | str
+) -> None:
+    """Raise a UserError for what workers in other processes cannot have."""
+    if jobs is None:
+        return
+    checks.whole("'jobs'", jobs, least=0, hint="0 only uses workers that are started elsewhere")
+    if not isinstance(net, str) or is_custom:
+        raise UserError(
+            "jobs (--jobs) evaluates in other processes, which cannot have a module or data of "
+            "this program\n"
+            "  what to do: pass the name of a model and of a data set, or leave out jobs"
+        )
+    address = store if isinstance(store, Store) else parse_address(store)
+    if address.in_memory:
+        raise UserError("a store in memory has no workers: other processes cannot reach it")
 
 
 def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -260,6 +287,7 @@ def resume(
     predictor: str | None = None,
     observer: Observer | None = None,
     callbacks: Sequence[Callback] = (),
+    jobs: int | None = None,
 ) -> StudyResults:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
 
@@ -274,6 +302,9 @@ def resume(
         evaluated next.
     predictor: a file of `LatencyPredictor.save`: this process predicts latencies with it, and
         measures none.
+
+    jobs: as in `search`. If another process drives the study, this one takes over when it dies.
+        With `predictor`, the workers that this process starts predict.
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
@@ -292,6 +323,14 @@ def resume(
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
         network = network_again(record.name, settings, net)
+        _check_jobs(jobs, network, settings.metric is not None, opened)
+        if predictor is not None:
+            if jobs == 0:
+                raise UserError(
+                    "--predictor is for the workers that this process starts, and --jobs 0 starts "
+                    "none\n  what to do: `syno worker --predictor FILE` where the workers are"
+                )
+            check_predictor(predictor, int(settings.latency.get("threads", 1)))
         own = custom_again(
             record.name,
             settings.data,
@@ -305,7 +344,7 @@ def resume(
             evaluate=evaluate,
             example_input=example_input,
         )
-        rungs = _rungs(network, settings, folder, own)
+        rungs = load_rungs(network, settings, folder, own)
         check_data(record.name, settings, rungs.marked(settings))
         wanted = read_specification(record.specification)
         space = _compose(wanted, rungs, None, settings, observer)
@@ -332,7 +371,7 @@ def resume(
                 f"given up after {max_attempts} attempts that end the process; one that was given "
                 "up before is evaluated again when it is released (--release)"
             )
-        return _run(opened, continued, rungs, folder, observer, callbacks, predictor)
+        return _run(opened, continued, rungs, folder, observer, callbacks, jobs, predictor)
 
 
 @contextlib.contextmanager
@@ -357,83 +396,9 @@ def _shown(observer: Observer | None) -> Iterator[Observer]:
         yield Notes()
 
 
-@dataclass(frozen=True)
-class _Rungs:
-    """Networks and data of each rung of the ladder; of the one fidelity where there is none."""
-
-    ladder: Ladder | None
-    networks: list[Network]
-    datasets: list[Data]
-
-    @property
-    def network(self) -> Network:
-        """The network that was asked for: that of the highest rung."""
-        return self.networks[-1]
-
-    def marked(self, settings: StudySettings) -> StudySettings:
-        """The settings with the fingerprints of this data."""
-        marks = [dataset.fingerprint for dataset in self.datasets]
-        if settings.ladder is None:
-            return dataclasses.replace(settings, fingerprint=marks[-1])
-        ladder = settings.ladder | {"fingerprints": marks}
-        return dataclasses.replace(settings, fingerprint=marks[-1], ladder=ladder)
-
-    def lower(self, specification: Specification) -> dict[str, Specification]:
-        """The specification with the layers of each rung that has another network."""
-        from syno.network.surgery import slot_bindings
-
-        found = {}
-        rungs = () if self.ladder is None else self.ladder.rungs
-        seen = {id(self.network)}
-        for rung, network in zip(rungs, self.networks, strict=False):
-            if id(network) not in seen:
-                layers = slot_bindings(network.template, specification)
-                found[rung.name] = specification.with_changes(**layers, **NO_TOTALS)
-                seen.add(id(network))
-        return found
-
-
-def _rungs(
-    net: str | nn.Module,
-    settings: StudySettings,
-    data_dir: str | None,
-    own: CustomData | CustomEvaluation | None,
-) -> _Rungs:
-    from syno.data.custom import CustomData
-    from syno.study.evaluate import rungs
-    from syno.study.evaluate.loading import load_for
-    from syno.study.evaluate.network import Network
-    from syno.train import Fidelity, check
-
-    assert settings.data is not None
-    if settings.model_options and not isinstance(net, str):
-        raise UserError("model_options apply to a model that is given by its name, not to a module")
-    options, seed = settings.model_options, settings.seed
-    if settings.ladder is not None:
-        ladder = Ladder.from_json(settings.ladder)
-        if isinstance(own, CustomData):
-            return _Rungs(ladder, *rungs.custom(ladder, net, own, seed))
-        images = rungs.datasets(ladder, settings.data, data_dir)
-        nets = rungs.networks(ladder, net, options, images[-1], seed)
-        return _Rungs(ladder, nets, list(images))
-    fidelity = Fidelity.from_json(settings.fidelity)
-    if own is not None:
-        if isinstance(own, CustomData):
-            check(own, fidelity)
-        return _Rungs(None, [Network.custom(net, own, seed)], [own])
-    dataset = load_for(settings.data, data_dir, fidelity, settings.tokenizer)
-    amount = {"size": fidelity.resolution, "context": fidelity.context}
-    if isinstance(net, str):
-        network = Network.named(net, options, dataset, seed, **amount)
-    else:
-        network = Network.given(net, dataset, seed, **amount)
-    check(dataset, fidelity)  # before minutes of composing
-    return _Rungs(None, [network], [dataset])
-
-
 def _compose(
     wanted: Specification,
-    rungs: _Rungs,
+    rungs: Rungs,
     template: nn.Module | None,
     settings: StudySettings,
     observer: Observer,
@@ -460,111 +425,33 @@ def _compose(
 def _run(
     store: Store,
     study: Study,
-    rungs: _Rungs,
+    rungs: Rungs,
     data_dir: str | None,
     observer: Observer,
     callbacks: Sequence[Callback],
+    jobs: int | None,
     predictor: str | None = None,
 ) -> StudyResults:
-    from syno.study.evaluate.evaluator import NetworkEvaluator
-    from syno.study.evaluate.predicted import PREDICTED
-    from syno.study.evaluate.rungs import LadderEvaluator, evaluators
-    from syno.train import Fidelity
-
-    settings = study.settings
-    training = settings.training
-    arguments: dict[str, Any] = {
-        "seed": settings.seed,
-        "timing": stored_timing(settings.latency),
-        "deadline_s": training.get("deadline_s"),
-        "max_slowdown": training.get("max_slowdown") or math.inf,
-        "kernels": training.get("kernels", "eager"),
-    }
-    if predictor is not None:
-        arguments["timing"] = dataclasses.replace(arguments["timing"], latency=PREDICTED)
-    if arguments["timing"].latency == PREDICTED:
-        path = predictor or settings.latency.get("predictor")
-        arguments["predictor"], note = predictor_document(
-            store, study.record, settings, rungs.network, path
-        )
-        observer.on_note(note)
-    weights = Weights.of(store, study.record)
-    arguments["weights"] = None if weights is None else weights.folder
     calls = Callbacks(store, callbacks)
-    # The parts of the loop that do not depend on the evaluator.
     around: dict[str, Any] = {
         "observer": Observers(observer, calls),
         "stopper": AnyOf(default_stopper(study), calls),
-        "weights": weights,
+        "weights": Weights.of(store, study.record),
+        "checkpoints": None if rungs.ladder is None else Checkpoints.of(store, study.record),
     }
-    checkpoints = None
-    if rungs.ladder is None:
-        arguments["fidelity"] = Fidelity.from_json(settings.fidelity)
+    if jobs is not None:
+        with LocalWorkers(store, study.record.name, jobs, data_dir, predictor=predictor) as workers:
+            drive(study, watch=workers.check, **around)
     else:
-        checkpoints = Checkpoints.of(store, study.record)
-        checkpoints.keep(study.checkpoints_needed)
-    isolated = _isolated(store, study, rungs, data_dir, checkpoints, observer, arguments)
-    if isolated is not None:
-        with isolated:
-            run(study, isolated, checkpoints=checkpoints, **around)
-    elif rungs.ladder is None or checkpoints is None:
-        evaluator = NetworkEvaluator(
-            rungs.network, rungs.datasets[-1], observer=observer, **arguments
-        )
-        run(study, evaluator, **around)
-    else:
-        each = evaluators(rungs.ladder, rungs.networks, rungs.datasets, **arguments)
-        ladder_evaluator = LadderEvaluator(rungs.ladder, each, checkpoints)
-        ladder_evaluator.observer = observer
-        run(study, ladder_evaluator, checkpoints=checkpoints, **around)
+        checkpoints = around["checkpoints"]
+        if checkpoints is not None:
+            checkpoints.keep(study.checkpoints_needed)
+        given = (store, study.record, study.settings, rungs, data_dir)
+        with evaluator_of(
+            *given, observer, checkpoints, around["weights"], predictor=predictor
+        ) as evaluator:
+            run(study, evaluator, **around)
     return StudyResults.of(store.summary(study.record), store)
-
-
-def _isolated(
-    store: Store,
-    study: Study,
-    rungs: _Rungs,
-    data_dir: str | None,
-    checkpoints: Checkpoints | None,
-    observer: Observer,
-    arguments: dict[str, Any],
-) -> IsolatedEvaluator | None:
-    """The evaluator in processes of its own; None where it runs in this one."""
-    from syno.study.evaluate.evaluator import make_custom_evaluator, make_evaluator
-    from syno.study.evaluate.isolation import isolated
-    from syno.study.evaluate.rungs import make_custom_ladder_evaluator, make_ladder_evaluator
-
-    settings = study.settings
-    training = settings.training
-    limits: dict[str, Any] = {
-        "wanted": training.get("isolate"),
-        "settings": arguments,
-        "deadline_s": training.get("deadline_s"),
-        "max_slowdown": arguments["max_slowdown"],
-        "memory_limit": training.get("memory_limit"),
-        "baseline_s": {e.rung_index: e.seconds for e in store.summary(study.record).baselines},
-        "observer": observer,
-    }
-    data = (settings.data, data_dir)
-    if settings.metric is not None:
-        made = make_custom_evaluator if rungs.ladder is None else make_custom_ladder_evaluator
-        more = () if rungs.ladder is None else (rungs.ladder, checkpoints)
-        return isolated(made, rungs.network, rungs.datasets[-1], *more, **limits)
-    if settings.ladder is None:
-        own = (settings.fingerprint, settings.tokenizer)
-        return isolated(make_evaluator, rungs.network, *data, *own, **limits)
-    marks = settings.ladder["fingerprints"]
-    lower = rungs.networks[:-1]
-    return isolated(
-        make_ladder_evaluator,
-        rungs.network,
-        lower,
-        rungs.ladder,
-        *data,
-        marks,
-        checkpoints,
-        **limits,
-    )
 
 
 def _name(settings: StudySettings) -> str:

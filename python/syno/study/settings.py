@@ -59,6 +59,7 @@ class StudySettings:
     constraints: bounds that results must satisfy, such as `latency_ratio<=0.8`.
     retrain: how many times an operator that looks best is trained again, with other seeds.
     patience: the study stops after this many operators without progress; None for no limit.
+    needs: tags that a worker must have to evaluate its trials; empty for any worker.
     """
 
     model: str | None = None
@@ -83,6 +84,7 @@ class StudySettings:
     constraints: Sequence[str] = ()
     retrain: int = 0
     patience: int | None = None
+    needs: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         hint = "pass the number of operators to train, such as 20"
@@ -101,7 +103,7 @@ class StudySettings:
         """Return the settings as a JSON document."""
         content = dataclasses.asdict(self)
         # As stores had it before these settings existed.
-        for name in ("metric", "objectives", "constraints", "retrain", "patience"):
+        for name in ("metric", "objectives", "constraints", "retrain", "patience", "needs"):
             if not content[name]:
                 del content[name]
         return cast(SettingsDocument, content)

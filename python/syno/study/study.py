@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass
 from itertools import takewhile
 
 from syno._util.errors import UserError
@@ -26,56 +25,32 @@ from syno.store import (
     LeaseLostError,
     LimitReachedError,
     Outcome,
+    Progress,
     ProposalRecord,
-    QuarantineRecord,
     RungResult,
     Store,
     StudyRecord,
-    Worker,
-    capture_environment,
     check_search,
     current_settings,
 )
 from syno.store.documents import TrainingSettings
 from syno.store.objectives import objectives_of
 from syno.store.overview import running_seconds, since_progress
-from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OK, OPERATOR, REJECTED
+from syno.store.records import BASELINE, ERROR, OPERATOR, REJECTED
+from syno.study.answers import Answers, Proposal
 from syno.study.candidates import Candidates, Space
-from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
 from syno.study.methods import History, Method, make_method
 from syno.study.methods.history import make_history, told_after
-from syno.study.ratings import as_result, rated
+from syno.study.ratings import rated
 from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
 
-# An operator whose evaluation ended the process this often is given up, see `max_attempts`.
-MAX_ATTEMPTS = 5
 # The kind of the event of an operator that the user proposes.
 ENQUEUED = "enqueued"
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """A pending evaluation: `operator` is None for the baseline network (kind `baseline`).
-
-    rung: the index of the rung, from 0 for the lowest; None without a ladder.
-    """
-
-    id: int
-    ask: int
-    kind: str
-    operator: Operator | None
-    attempts: int = 1
-    rung: int | None = None
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether this is the evaluation of the baseline network."""
-        return self.kind == BASELINE
-
-
-class Study:
+class Study(Answers):
     """A study in a store, with the space that it samples from. One thread may use it at a time.
 
     Study.create(store, name, settings, space)      makes a new study
@@ -94,29 +69,19 @@ class Study:
         candidates: Candidates,
         method: Method,
     ) -> None:
-        self.store = store
-        self.record = record
-        self.settings = settings
-        self.ladder = None if settings.ladder is None else Ladder.from_json(settings.ladder)
-        self.objectives = objectives_of(settings.to_json())
+        super().__init__(store, record, settings, space.rules)
         self.exhausted = False
-        # Whether the end of this process during an evaluation counts as an attempt: where
-        # evaluations have processes of their own, it says nothing about the operator.
-        self.counts_attempts = True
+        # The token of the driver, where others evaluate what this object proposes: see `driver.py`.
+        self.driver: int | None = None
         # Whether a stopper looks at the progress, which takes time to count.
         self.counts_progress = settings.patience is not None
-        self._leased: dict[int, bool] = {}  # proposals that are open here, whether they count
         self._space = space
         self._candidates = candidates
         self._method = method
         self._by_text: dict[str, Operator] | None = None
-        self._log: list[EventRecord] = []  # as far as it was read
+        self._log: tuple[EventRecord, ...] = ()  # as far as it was read
         # The number of results since progress, with the results that it was counted in.
         self._stale: tuple[list[RungResult], int] = ([], 0)
-        self._worker = Worker()
-        self._environment = capture_environment(
-            threads=int(settings.latency.get("threads", 1)), rules=space.rules
-        )
         self._began = time.monotonic()
         self._seconds_before = 0.0
         self._results_before = len(store.rung_results(record))
@@ -195,16 +160,6 @@ class Study:
         """The number of distinct semantic keys in the space."""
         return len(self._candidates)
 
-    @property
-    def worker(self) -> str:
-        """The name with which this object leases proposals."""
-        return self._worker.name
-
-    @property
-    def max_attempts(self) -> int:
-        """The number of attempts at an operator that may end with the process of the search."""
-        return int(self.settings.training.get("max_attempts") or MAX_ATTEMPTS)
-
     def ask(self, count: int = 1, *, evaluations: int | None = None) -> list[Proposal]:
         """Return up to `count` proposals and store them as pending.
 
@@ -239,18 +194,42 @@ class Study:
             found.append(proposal)
         return found
 
+    def propose(self, evaluations: int | None = None) -> Proposal | None:
+        """Store the next proposal for workers: `ask` without the interrupted ones, which they take.
+
+        Args:
+            evaluations: as in `ask`.
+
+        Returns:
+            The proposal, which nobody evaluates yet; None if the limit is reached, and
+            (`exhausted`) if there is no operator left.
+
+        Raises:
+            DriverLostError: if another process drives the study now.
+        """
+        while True:
+            try:
+                proposal = self._promoted() or self._proposed(evaluations)
+            except (AskTakenError, AlreadyCompletedError):
+                continue  # another process was faster
+            except LimitReachedError:
+                return None
+            self.exhausted = proposal is None
+            return proposal
+
     def next_operator(self, evaluations: int | None = None) -> Operator | None:
         """Return the new operator that `ask` will probably propose next; None if nothing says so.
 
         It is not proposed by this. Results of open proposals may change it.
         """
-        records = self.store.proposals(self.record)
+        progress = self._progress()
+        records = progress.proposals
         count = sum(p.kind == OPERATOR and (p.is_open or p.is_evaluated) for p in records)
         if not records or (evaluations is not None and count >= evaluations):
             return None
-        found = self._enqueued(records)
+        found = self._enqueued(progress)
         if found is None and self._method.foresees:
-            found = self._method.propose(self._history(records[-1].ask + 1, records))
+            found = self._method.propose(self._history(records[-1].ask + 1, progress))
         return found
 
     def enqueue(self, operator: Operator) -> None:
@@ -265,77 +244,10 @@ class Study:
         data = {"text": operator.text, "key": operator.key}
         self.store.append_event(self.record, ENQUEUED, data)
 
-    def tell(self, proposal: int, outcome: Outcome) -> None:
-        """Store the result of a proposal.
-
-        Raises:
-            UserError: for an id that `ask` did not return.
-            AlreadyCompletedError: if the proposal has a result.
-            LeaseLostError: if another process took the proposal over.
-        """
-        worker = self.worker if proposal in self._leased else None
-        self.store.tell(proposal, outcome, self._environment, worker)
-        self._leased.pop(proposal, None)
-
-    def failed(self, proposal: int, kind: str, reason: str) -> bool:
-        """Count a failure that may have an external cause.
-
-        Args:
-            proposal: the id of the proposal.
-            kind: as `failures.failure_kind` returns it.
-            reason: what happened, in words.
-
-        Returns:
-            Whether the operator is now in quarantine. If not, the proposal stays pending and is
-            evaluated once more.
-
-        Raises:
-            LeaseLostError: if another process took the proposal over.
-        """
-        if proposal in self._leased and not self.store.renew(proposal, self.worker):
-            raise LeaseLostError(f"proposal {proposal} was taken over by another process")
-        return self.store.add_failure(proposal, kind, reason) >= MOST_FAILURES
-
-    def release(self, proposal: int) -> None:
-        """Give a proposal back without a result. The next `ask` of any process returns it."""
-        counted = self._leased.pop(proposal, True)
-        self.store.release(proposal, self.worker, counted=counted)
-
-    def drop(self, proposal: Proposal, error: UserError) -> None:
-        """Log that a result is not stored, because another process completed or took the proposal.
-
-        Args:
-            proposal: the proposal.
-            error: the reason.
-        """
-        self._leased.pop(proposal.id, None)
-        data = {"proposal": proposal.id, "ask": proposal.ask, "reason": str(error)}
-        self.store.append_event(self.record, "dropped", data)
-
-    def looks_best(self, proposal: Proposal, outcome: Outcome) -> bool:
-        """Whether a result belongs to the best of its rung, if its value is right.
-
-        It satisfies the constraints, and no other result of its rung beats it.
-        """
-        if outcome.status != OK:
-            return False
-        result = as_result(proposal.ask, outcome)
-        rung = proposal.rung or 0
-        others = [
-            e
-            for e in self.store.evaluations(self.record)
-            if e.kind == OPERATOR and e.rung_index == rung and e.status == OK
-        ]
-        return result in self.objectives.archive([*others, result])
-
     def stop(self, reason: StopReason) -> None:
         """Log why this run ended."""
         data = {"reason": reason.name, "text": reason.text}
         self.store.append_event(self.record, "stopped", data)
-
-    def close(self) -> None:
-        """Release the leases of this object. The store stays open."""
-        self._worker.close()
 
     def tally(self) -> Tally:
         """Count the evaluations of the study, over all its runs."""
@@ -364,19 +276,6 @@ class Study:
             self._stale = results, since_progress(self.store.summary(self.record))
         return self._stale[1]
 
-    def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
-        """List the checkpoints that later rungs may continue from: see `Promotions`.
-
-        Args:
-            finished: only list those of evaluations that run in other processes.
-        """
-        promotions = self._promotions()
-        if promotions is None:
-            return set()
-        if finished:
-            return promotions.pending_checkpoints()
-        return promotions.needed_checkpoints(self.settings.evaluations)
-
     def _due(self, records: list[ProposalRecord], results: list[RungResult]) -> int:
         """Count the evaluations that are due beside new operators: promotions, interrupted
         evaluations that no process works on, and a released baseline."""
@@ -385,12 +284,6 @@ class Study:
         if self.ladder is None:
             return len(interrupted)
         return len(interrupted) + len(Promotions(self.ladder, records, results).due())
-
-    def _promotions(self) -> Promotions | None:
-        if self.ladder is None:
-            return None
-        records, results = self.store.proposals(self.record), self.store.rung_results(self.record)
-        return Promotions(self.ladder, records, results)
 
     def _promoted(self) -> Proposal | None:
         """Promote the next operator, or the baseline before it.
@@ -407,83 +300,91 @@ class Study:
         if not due:
             return None
         record, rung = promotions.proposal(due[0]), due[0].rung
-        counted = self.counts_attempts
-        self.store.promote(
-            record.id, rung, self._worker.name, results=len(results), counted=counted
+        counted, attempts = self.counts_attempts, int(self.counts_attempts and not self.driver)
+        token = self.store.promote(
+            record.id,
+            rung,
+            self._holder,
+            results=len(results),
+            counted=counted,
+            driver=self.driver,
         )
-        self._leased[record.id] = counted
-        return self._proposal(dataclasses.replace(record, rung_index=rung, attempts=int(counted)))
+        record = dataclasses.replace(record, rung_index=rung, attempts=attempts, token=token)
+        self._hold(record)
+        return self._proposal(record)
+
+    @property
+    def _holder(self) -> str | None:
+        """The worker that proposals are leased to as they are stored."""
+        return self.worker if self.driver is None else None
+
+    def _hold(self, record: ProposalRecord) -> None:
+        if self.driver is None:
+            self.hold(record)
 
     def _reopened(self) -> Proposal | None:
         counted = self.counts_attempts
         while record := self.store.lease_open(self.record, self.worker, counted=counted):
-            self._leased[record.id] = counted
-            found = self._quarantined().get(record.key or "")
-            if found is not None:  # the run was killed before it stored the result
-                self.tell(record.id, Outcome(ERROR, reason=in_quarantine(found.reason)))
-            elif not self._is_given_up(record):
+            self.hold(record)
+            if not self.settle(record):
                 return self._proposal(record)
-            else:
-                reason = GIVEN_UP.format(self.max_attempts)
-                self.tell(record.id, Outcome(ERROR, reason=reason))
         return None
-
-    def _is_given_up(self, record: ProposalRecord) -> bool:
-        """Whether the process of an operator ended too often. The baseline is never given up."""
-        if record.kind == BASELINE or not self.counts_attempts:
-            return False
-        return record.attempts > self.max_attempts
-
-    def _quarantined(self) -> dict[str, QuarantineRecord]:
-        return {found.key: found for found in self.store.quarantined(self.record)}
 
     def _proposed(self, evaluations: int | None) -> Proposal | None:
         while True:
             if evaluations is not None:  # choosing may take long
-                self.store.check_limit(self.record, evaluations, self.worker)
-            records = self.store.proposals(self.record)
+                self.store.check_limit(self.record, evaluations, self._holder)
+            progress = self._progress()
+            records = progress.proposals
             number = records[-1].ask + 1 if records else int(not self.settings.baseline)
             operator = None
             if number > 0:
-                operator = self._enqueued(records)
-                operator = operator or self._method.propose(self._history(number, records))
+                operator = self._enqueued(progress)
+                operator = operator or self._method.propose(self._history(number, progress))
                 if operator is None:
                     return None
-            stored = None if operator is None else (operator.text, operator.key)
-            counted = self.counts_attempts
             record = self.store.ask(
-                self.record, number, stored, self.worker, limit=evaluations, counted=counted
+                self.record,
+                number,
+                None if operator is None else (operator.text, operator.key),
+                self._holder,
+                limit=evaluations,
+                counted=self.counts_attempts,
+                seen=progress.seen,
+                driver=self.driver,
             )
-            self._leased[record.id] = counted
-            found = self._quarantined().get(record.key or "")
+            self._hold(record)
+            found = self.quarantined().get(record.key or "")
             if found is None:
-                rung = None if self.ladder is None else 0
-                return Proposal(record.id, record.ask, record.kind, operator, record.attempts, rung)
+                return self.made(record, operator)
             # A method may propose an operator again; the result lets it propose another one.
             reason = f"it is in quarantine: {found.reason}"
             self.tell(record.id, Outcome(REJECTED, reason=reason))
 
-    def _enqueued(self, records: list[ProposalRecord]) -> Operator | None:
+    def _enqueued(self, progress: Progress) -> Operator | None:
         """Return the first enqueued operator that is not proposed yet."""
-        proposed = {record.key for record in records}
-        for event in self._events():
+        proposed = {record.key for record in progress.proposals}
+        for event in progress.events:
             if event.kind == ENQUEUED and event.data["key"] not in proposed:
                 return self._operator(event.data["text"])
         return None
 
-    def _events(self) -> list[EventRecord]:
-        """Return the log of the study; only its new events are read."""
-        self._log += self.store.events(self.record, after=len(self._log))
-        return self._log
+    def _progress(self) -> Progress:
+        """Return the state of the study; only new events of its log are read."""
+        progress = self.store.progress(self.record, self._log)
+        self._log = progress.events
+        return progress
+
+    def proposal(self, record: ProposalRecord, rung: int) -> Proposal:
+        """Return a proposal of the store as it was at a rung."""
+        return self._proposal(dataclasses.replace(record, rung_index=rung))
 
     def _proposal(self, record: ProposalRecord) -> Proposal:
-        operator = None if record.text is None else self._operator(record.text)
-        rung = None if self.ladder is None else record.rung_index
-        return Proposal(record.id, record.ask, record.kind, operator, record.attempts, rung)
+        return self.made(record, None if record.text is None else self._operator(record.text))
 
-    def _history(self, number: int, records: list[ProposalRecord]) -> History:
-        results = self.store.rung_results(self.record)
-        evaluations = self.store.evaluations(self.record)
+    def _history(self, number: int, progress: Progress) -> History:
+        records, results = list(progress.proposals), list(progress.results)
+        evaluations = list(progress.evaluations)
         if not (self.objectives.are_default and self.objectives.objective.is_share):
             rungs = 1 if self.ladder is None else len(self.ladder.rungs)
             values = rated(self.objectives, evaluations, rungs)
@@ -491,7 +392,7 @@ class Study:
             values = Promotions(self.ladder, records, results).values()
         else:
             values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
-        told = told_after(self._events(), records)
+        told = told_after(progress.events, records)
         return make_history(
             number,
             records,
@@ -506,11 +407,6 @@ class Study:
         if self._by_text is None:
             self._by_text = {c.operator.text: c.operator for c in self._candidates}
         return self._by_text.get(text) or self._space.parse(text)
-
-
-def in_quarantine(reason: str) -> str:
-    """Word the reason of the last failure of an operator that is put in quarantine."""
-    return f"{reason}; it failed {MOST_FAILURES} times and is in quarantine"
 
 
 def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]:

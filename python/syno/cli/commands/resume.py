@@ -40,8 +40,9 @@ class _Arguments(Options):
         None,
         metavar="ID",
     )
+    jobs: int | None = options.jobs()
     predictor: str | None = option(
-        "Predict latencies in this process instead of measuring them, with a file of "
+        "Predict latencies in this process, or its workers, instead of measuring them: a file of "
         "`syno bench latency --predictor`.",
         None,
         metavar="FILE",
@@ -77,6 +78,7 @@ def command(given: _Arguments) -> int:
             release=given.release,
             predictor=given.predictor,
             observer=watch,
+            jobs=given.jobs,
         )
     return finished(summary, given.store, as_json=given.as_json)
 

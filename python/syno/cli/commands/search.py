@@ -90,6 +90,13 @@ class _Arguments(Options):
         metavar="STORE:STUDY",
         unset="none",
     )
+    jobs: int | None = options.jobs()
+    needs: tuple[str, ...] = option(
+        "Tag that workers must have (`syno worker --tags`), such as the name of a device; can be "
+        "repeated.",
+        (),
+        metavar="TAG",
+    )
     named: NamedSpecification = group(
         NamedSpecification, without=("bindings", "symmetry", "limits")
     )
@@ -173,6 +180,8 @@ def command(given: _Arguments) -> int:
             timing=given.timing,
             isolation=given.isolation,
             observer=watch,
+            jobs=given.jobs,
+            needs=given.needs,
         )
     return finished(summary, given.store, as_json=given.as_json)
 

@@ -27,15 +27,17 @@ def command(given: _Arguments) -> None:
     """Show the studies of a store and their progress. The command only reads the store."""
     from syno.store import Store
     from syno.store.overview import study_json
-    from syno.store.tables import studies_table
+    from syno.store.records import plain
+    from syno.store.tables import studies_table, workers_table
 
     with Store.open(given.store, read_only=True) as opened:
         records = opened.studies() if given.study is None else [opened.study(given.study)]
         summaries = [opened.summary(record) for record in records]
         name = opened.name
+        workers = [worker for worker in opened.workers() if worker.is_alive]
     if given.as_json:
         studies = [study_json(summary, operators=given.operators) for summary in summaries]
-        output.print_json({"store": name, "studies": studies})
+        output.print_json({"store": name, "studies": studies, "workers": plain(workers)})
         return
     if not summaries:
         start = command_line("search", "--store", given.store)
@@ -44,6 +46,9 @@ def command(given: _Arguments) -> None:
     output.show(studies_table(summaries))
     for summary in summaries:
         print_study(summary, operators=given.operators)
+    if workers:
+        output.console().print(output.heading("workers"))
+        output.show(workers_table(workers))
 
 
 def print_study(summary: StudySummary, *, operators: bool, limit: int | None = None) -> None:

@@ -138,13 +138,18 @@ def predictor_for(
         UserError: the predictor is for another number of threads.
     """
     known = LatencyPredictor(Device.here(threads)) if known is None else known
-    if known.device.threads != threads:
-        raise UserError(
-            f"the latency predictor is for {known.device.threads} threads\n"
-            f"  expected: {threads}, the number of threads of the timing"
-        )
+    check_threads(known, threads)
     more = stored_samples(network, evaluations, known)
     return LatencyPredictor(known.device).fit([*known.samples, *more])
+
+
+def check_threads(predictor: LatencyPredictor, threads: int) -> None:
+    """Raise a UserError for a predictor of another number of threads than that of the timing."""
+    if predictor.device.threads != threads:
+        raise UserError(
+            f"the latency predictor is for {predictor.device.threads} threads\n"
+            f"  expected: {threads}, the number of threads of the timing"
+        )
 
 
 def _kernel(slot: Placeholder, macs: int | None) -> Kernel | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -64,11 +64,12 @@ class Weights:
         """Return the file of a trial; key: None for the original network."""
         return self.folder / file_name(key, seed)
 
-    def keep(self, wanted: Sequence[tuple[str | None, int]]) -> None:
+    def keep(self, wanted: Callable[[], Sequence[tuple[str | None, int]]]) -> None:
         """Delete all files but the wanted ones, and of these the last ones beyond the limit.
 
         Args:
-            wanted: pairs (key, seed), the most important first.
+            wanted: returns pairs (key, seed), the most important first. It is called after the
+                folder was listed, as in `Checkpoints.keep`.
 
         Raises:
             UserError: if a file cannot be deleted.
@@ -77,13 +78,14 @@ class Weights:
             return
         left, kept = self._limit, set()
         try:
-            for key, seed in wanted:
+            listed = list(self.folder.iterdir())
+            for key, seed in wanted():
                 path = self.path(key, seed)
                 size = path.stat().st_size if path.is_file() else 0
                 if size <= left:
                     kept.add(path.name)
                     left -= size
-            for file in self.folder.iterdir():
+            for file in listed:
                 # Another process is writing `.NAME`.
                 if file.name.removeprefix(".") not in kept and file.name.endswith(_ENDING):
                     file.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -154,16 +155,20 @@ def make_history(
 def told_after(
     events: Iterable[EventRecord], proposals: Iterable[ProposalRecord]
 ) -> dict[int, int]:
-    """Count how many operators were proposed when the first result of each proposal arrived."""
+    """Count how many operators were proposed without the first result of each proposal.
+
+    A proposal follows from the events that were there when the history was read (`seen`), and a
+    result may arrive between that and the event of the proposal.
+    """
     operators = {p.ask for p in proposals if p.kind != BASELINE}
-    asked = 0
-    found: dict[int, int] = {}
+    seen: list[int] = []  # by each proposal of an operator, in order
+    told: dict[int, int] = {}
     for event in events:
-        if event.kind == "asked":
-            asked += event.data["ask"] in operators
+        if event.kind == "asked" and event.data["ask"] in operators:
+            seen.append(event.data.get("seen", event.sequence - 1))
         elif event.kind == "told":
-            found.setdefault(event.data["ask"], asked)
-    return found
+            told.setdefault(event.data["ask"], event.sequence)
+    return {ask: bisect.bisect_left(seen, sequence) for ask, sequence in told.items()}
 
 
 def _trial(evaluation: Evaluation, objective: Objective) -> Trial:

@@ -111,7 +111,7 @@ class Results:
     def keep_weights(self) -> None:
         """Delete weights beyond the limit, those of the worst networks first."""
         if self.weights is not None:
-            self.weights.keep(wanted_weights(self._store.summary(self.record), every=True))
+            self.weights.keep(lambda: wanted_weights(self._store.summary(self.record), every=True))
 
     def close(self, reason: str, text: str) -> None:
         """Log why the run ended."""

@@ -1,0 +1,179 @@
+"""Handing proposals out: who works on one, under which token, and how that ended.
+
+    proposal.lease, .heartbeat      who works on it now (`lease.py`)
+    lease                           each time that it was handed out: the id is the fencing token
+
+An answer under a token is stored if no later lease of the proposal exists, and stored once: the
+same answer again, after a lost confirmation, changes nothing. All functions run within the
+transaction of the caller, and take the time from the database.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, select
+
+from syno._util.errors import InternalError
+from syno.store import lease as leases
+from syno.store import schema
+from syno.store.engine import now
+from syno.store.errors import AlreadyCompletedError, LeaseLostError
+from syno.store.records import COMPLETED, PENDING
+from syno.store.rows import add, change
+
+# How a lease ended.
+ANSWERED = "answered"
+RELEASED = "released"  # given back, such as after Ctrl-C
+PREEMPTED = "preempted"  # the worker was asked to end and gave it back
+LOST = "lost"  # the worker was not heard of any more
+
+_proposal = schema.proposal.c
+_lease = schema.lease.c
+
+
+def take(connection: Connection, identity: int, worker: str, *, counted: bool = True) -> int:
+    """Lease a proposal, which nobody holds, to a worker.
+
+    Args:
+        connection: the transaction, which has locked the proposal or made it.
+        identity: the id of the proposal.
+        worker: the name of the worker.
+        counted: whether this counts as an attempt.
+
+    Returns:
+        The token of the lease.
+    """
+    time = now(connection)
+    end(connection, identity, LOST)  # a lease that nobody ended
+    change(
+        connection,
+        schema.proposal,
+        _proposal.id == identity,
+        lease=worker,
+        heartbeat=time,
+        attempts=lambda row: row["attempts"] + int(counted),
+    )
+    rung = connection.scalar(select(_proposal.rung_index).where(_proposal.id == identity))
+    return add(
+        connection,
+        schema.lease,
+        proposal_id=identity,
+        rung_index=rung,
+        worker=worker,
+        taken=time,
+        ended=None,
+        ending=None,
+    )
+
+
+def end(connection: Connection, identity: int, ending: str, token: int | None = None) -> None:
+    """Note how the open lease of a proposal ended; nothing if it has none.
+
+    Args:
+        connection: the transaction.
+        identity: the id of the proposal.
+        ending: how it ended.
+        token: of the lease; None for whichever is open.
+    """
+    own = [_lease.proposal_id == identity, _lease.ended.is_(None)]
+    if token is not None:
+        own.append(_lease.id == token)
+    change(connection, schema.lease, *own, ended=now(connection), ending=ending)
+
+
+def lease_next(
+    connection: Connection, study: int, worker: str, *, counted: bool = True, again: bool = False
+) -> tuple[int, int] | None:
+    """Lease the first pending proposal of a study that nobody works on.
+
+    It locks one row, and passes over rows that other workers lock at the moment.
+
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        worker: the name of the worker.
+        counted: as in `take`.
+        again: whether what this worker holds itself counts as free: it evaluates one proposal at a
+            time, and may not know of a lease whose confirmation was lost.
+
+    Returns:
+        The id of the proposal and the token of the lease; None if there is none.
+    """
+    own = worker if again else None
+    for identity in _waiting(connection, study, own):
+        row = connection.execute(
+            select(_proposal.lease, _proposal.heartbeat)
+            .where(_proposal.id == identity, _proposal.state == PENDING)
+            .with_for_update(skip_locked=True)
+        ).one_or_none()
+        if row is not None and _is_free(row.lease, row.heartbeat, now(connection), own):
+            return identity, take(connection, identity, worker, counted=counted)
+    return None
+
+
+def is_waiting(connection: Connection, study: int, worker: str | None = None) -> bool:
+    """Whether a study has a pending proposal that nobody works on, but possibly `worker`."""
+    return bool(_waiting(connection, study, worker))
+
+
+def _waiting(connection: Connection, study: int, worker: str | None) -> list[int]:
+    rows = connection.execute(
+        select(_proposal.id, _proposal.lease, _proposal.heartbeat)
+        .where(_proposal.study_id == study, _proposal.state == PENDING)
+        .order_by(_proposal.ask)
+    ).all()
+    time = now(connection) if rows else ""
+    return [row.id for row in rows if _is_free(row.lease, row.heartbeat, time, worker)]
+
+
+def _is_free(lease: str | None, heartbeat: str | None, time: str, worker: str | None) -> bool:
+    own = worker is not None and lease == worker
+    return own or not leases.is_held(lease, heartbeat, now=time)
+
+
+def check(connection: Connection, identity: int, token: int) -> bool:
+    """Check that an answer under a token is to be stored.
+
+    Returns:
+        False if it is stored already.
+
+    Raises:
+        AlreadyCompletedError: if the proposal has an answer under another token.
+        LeaseLostError: if the lease ended, or a later one exists.
+    """
+    own = connection.execute(
+        select(_lease.proposal_id, _lease.ended, _lease.ending).where(_lease.id == token)
+    ).one_or_none()
+    if own is None or own.proposal_id != identity:
+        raise InternalError(f"no lease of proposal {identity} has the token {token}")
+    if own.ending == ANSWERED:
+        return False
+    row = connection.execute(
+        select(_proposal.ask, _proposal.state).where(_proposal.id == identity)
+    ).one()
+    if row.state == COMPLETED:
+        raise AlreadyCompletedError(f"proposal {identity} (ask {row.ask}) has a result already")
+    latest = connection.scalar(select(func.max(_lease.id)).where(_lease.proposal_id == identity))
+    if own.ended is not None or latest != token:
+        raise lost(identity, row.ask)
+    return True
+
+
+def lost(identity: int, ask: int) -> LeaseLostError:
+    """Make the error for an answer under a lease that ended."""
+    return LeaseLostError(
+        f"proposal {identity} (ask {ask}) was taken over by another process while this one "
+        "was suspended or could not reach the store\n"
+        "  the result of that process counts, and this one is not counted"
+    )
+
+
+def losses(connection: Connection, identity: int) -> int:
+    """Count the leases of a proposal since its last answer whose worker was lost."""
+    answered = select(func.max(_lease.id)).where(
+        _lease.proposal_id == identity, _lease.ending == ANSWERED
+    )
+    since = connection.scalar(answered) or 0
+    found = select(func.count()).where(
+        _lease.proposal_id == identity, _lease.ending == LOST, _lease.id > since
+    )
+    return int(connection.scalar(found) or 0)

@@ -1,0 +1,271 @@
+"""A search whose proposals others evaluate: it proposes, and workers (`worker.py`) take and answer.
+
+The driver keeps a few proposals waiting in the store. It reads its history from the store before
+each of them, and the event of a proposal holds how many events that history had: so the proposals
+follow from the log, whichever worker answers when.
+
+A driver has a lease on its study. When it dies, another one takes over and goes on from the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from syno._util.errors import UserError
+from syno.store import HEARTBEAT_S, DriverLostError, Evaluation, Outcome
+from syno.store.records import BASELINE, OPERATOR, BaselineLatency, MeasurementResult
+from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.evaluate.weights import Weights
+from syno.study.loop import FINISHED, baseline_failure, default_stopper
+from syno.study.observer import Observer
+from syno.study.patience import patiently
+from syno.study.stoppers import Stopper, StopReason
+from syno.study.study import Study
+
+_LOOK_S = 0.1  # between two looks at the number of events
+_PAUSE_S = 1.0  # after which workers, limits and leases are looked at in any case
+_ALONE_S = 20.0  # without any worker, after which a note says so
+# Reasons to stop that let workers take what is waiting still.
+_COMPLETE = ("evaluations", "exhausted")
+
+
+def drive(
+    study: Study,
+    *,
+    stopper: Stopper | None = None,
+    observer: Observer | None = None,
+    checkpoints: Checkpoints | None = None,
+    weights: Weights | None = None,
+    watch: Callable[[], None] | None = None,
+) -> StopReason:
+    """Propose until the stopper stops the study, while workers evaluate.
+
+    If another process drives the study, this one waits and takes over when that one dies.
+
+    Args:
+        study: the study.
+        stopper: when to stop; `default_stopper` if not given. What workers are evaluating then is
+            completed.
+        observer: is called with the progress of the search.
+        checkpoints, weights: as in `run`, of this machine.
+        watch: is called about once a second; an exception of it ends the search.
+
+    Returns:
+        Why the study stopped.
+    """
+    driver = _Driver(study, stopper or default_stopper(study), observer or Observer())
+    driver.checkpoints, driver.weights = checkpoints, weights
+    driver.watch = watch or (lambda: None)
+    study.counts_progress |= getattr(driver.stopper, "looks_at_progress", False)
+    try:
+        while True:
+            driver.take_over()
+            try:
+                with _beating(study):
+                    reason = driver.lead()
+                break
+            except DriverLostError as error:
+                driver.observer.on_note(str(error))
+                study.driver = None
+        study.stop(reason)
+        if checkpoints is not None and reason.name in FINISHED:
+            checkpoints.keep(functools.partial(study.checkpoints_needed, finished=True))
+    except KeyboardInterrupt:
+        study.stop(StopReason("interrupted", "interrupted from the keyboard"))
+        raise
+    finally:
+        driver.leave()
+        study.close()
+    driver.observer.on_stop(reason)
+    return reason
+
+
+class _Driver:
+    def __init__(self, study: Study, stopper: Stopper, observer: Observer) -> None:
+        self.study, self.stopper, self.observer = study, stopper, observer
+        self.checkpoints: Checkpoints | None = None
+        self.weights: Weights | None = None
+        self.watch: Callable[[], None] = lambda: None
+        self._limit: int | None = getattr(stopper, "evaluations", None)
+        self._final: StopReason | None = None  # that lets workers take nothing more
+        self._reported = 0  # events that the observer knows
+        self._alone_since = time.monotonic()
+
+    def take_over(self) -> None:
+        """Become the driver, as soon as no other process is."""
+        store, waits = self.study.store, False
+        drive = functools.partial(store.drive, self.study.record, self.study.worker)
+        while (token := patiently(drive, self.observer.on_note)) is None:
+            if not waits:
+                self.observer.on_note(
+                    "another process drives this study; this one takes over when that one ends"
+                )
+            waits = True
+            self.watch()
+            time.sleep(_PAUSE_S)
+        self.study.driver = token
+
+    def leave(self) -> None:
+        """Let workers take nothing more of the study."""
+        if self.study.driver is not None:
+            with contextlib.suppress(UserError):  # the first error is the one to report
+                self.study.store.leave_driver(self.study.record, self.study.driver)
+
+    def lead(self) -> StopReason:
+        """Propose until the stopper stops the study and no evaluation runs."""
+        study, store = self.study, self.study.store
+        self._reported = store.sequence(study.record)
+        self.observer.on_start(study.record, study.settings, study.tally())
+        while True:
+            reason = patiently(self._step, self.observer.on_note)
+            if reason is not None:
+                return reason
+
+    def _step(self) -> StopReason | None:
+        """Look at the study, and propose or wait; return why to stop, once nothing runs."""
+        study, store = self.study, self.study.store
+        seen = store.sequence(study.record)
+        self._report(seen)
+        self.watch()
+        study.exhausted = study.exhausted and not self._has_more()
+        reason = self._final or baseline_failure(store.summary(study.record).baselines)
+        reason = reason or self.stopper.check(study.tally())
+        opened = store.open_proposals(study.record)
+        if reason is None:
+            if self._propose(waiting=sum(not held for _, held in opened)):
+                return None
+        elif reason.name in _COMPLETE:
+            if not opened:
+                return reason
+        else:
+            self._final = reason
+            self.leave()
+            if not any(held for _, held in opened):
+                return reason
+        self._wait(seen)
+        return None
+
+    def _has_more(self) -> bool:
+        """Whether results may have made promotions due since the method had nothing left."""
+        return self.study.tally().due > 0
+
+    def _propose(self, waiting: int) -> bool:
+        """Store another proposal, unless enough are waiting; return whether it did."""
+        study = self.study
+        if study.exhausted or not self._may_propose():
+            return False
+        if waiting > self._workers() // 4:
+            return False
+        proposal = study.propose(self._limit)
+        return proposal is not None
+
+    def _may_propose(self) -> bool:
+        """Operators wait for the result of the baseline, with which theirs are compared."""
+        records = self.study.store.proposals(self.study.record)
+        return not records or all(p.status is not None for p in records if p.kind == BASELINE)
+
+    def _workers(self) -> int:
+        """Count the workers that can evaluate proposals of the study."""
+        needs = set(self.study.settings.needs)
+        there = [w for w in self.study.store.workers() if w.is_alive]
+        able = sum(needs <= set(w.tags) for w in there)
+        if able:
+            self._alone_since = time.monotonic()
+        elif time.monotonic() - self._alone_since > _ALONE_S:
+            tags = f" with the tag {', '.join(sorted(needs))}" if there and needs else ""
+            self.observer.on_note(
+                f"no worker{tags} is there: `syno worker --store URL` starts one, on any machine "
+                "that reaches the store"
+            )
+        return able
+
+    def _wait(self, seen: int) -> None:
+        """Wait for an event, or a moment."""
+        until = time.monotonic() + _PAUSE_S
+        while time.monotonic() < until:
+            time.sleep(_LOOK_S)
+            if self.study.store.sequence(self.study.record) != seen:
+                return
+
+    def _report(self, seen: int) -> None:
+        """Tell the observer about the results since the last time, in the order of the log."""
+        if seen == self._reported:
+            return
+        study = self.study
+        progress = study.store.progress(study.record)
+        told = [e for e in progress.events[self._reported :] if e.kind == "told"]
+        self._reported = len(progress.events)
+        if not told:
+            return
+        if self.checkpoints is not None:
+            self.checkpoints.keep(study.checkpoints_needed)
+        if self.weights is not None:
+            self.weights.keep(study.weights_needed)
+        records = {p.ask: p for p in progress.proposals}
+        results = {(e.ask, e.rung_index): e for e in progress.evaluations}
+        for event in told:
+            found = results.get((event.data["ask"], event.data.get("rung", 0)))
+            if found is not None:  # None: it was let out of quarantine meanwhile
+                proposal = study.proposal(records[found.ask], found.rung_index)
+                self.observer.on_ask(proposal)
+                self.observer.on_tell(proposal, _outcome(found), study.tally())
+
+
+def _outcome(found: Evaluation) -> Outcome:
+    """Return a stored evaluation as the outcome that it was."""
+    latency = measurement = None
+    if found.latency_ms is not None:
+        own = BaselineLatency(found.latency_ms, found.latency_spread_ms or 0.0)
+        if found.kind == OPERATOR and found.latency_ratio is not None:
+            original = BaselineLatency(found.baseline_latency_ms or 0.0, 0.0)
+            measurement = MeasurementResult(
+                own.median_ms,
+                own.spread_ms,
+                found.latency_ratio,
+                original,
+                threads=found.environment.threads,
+                repeats=0,
+            )
+        else:
+            latency = own
+    return Outcome(
+        found.status,
+        found.reason,
+        found.accuracy,
+        found.split,
+        found.rung,
+        found.recipe,
+        found.seed,
+        found.seconds,
+        found.macs,
+        found.params,
+        found.primitives,
+        measurement=measurement,
+        latency=latency,
+        details=found.details,
+    )
+
+
+@contextlib.contextmanager
+def _beating(study: Study) -> Iterator[None]:
+    """Renew the lease of the driver in a thread of its own."""
+    token, done = study.driver, threading.Event()
+    assert token is not None
+
+    def beat() -> None:
+        while not done.wait(HEARTBEAT_S):
+            # A renewal that fails is repeated; what the driver does itself reports it.
+            with contextlib.suppress(UserError):
+                study.store.renew_driver(study.record, token)
+
+    thread = threading.Thread(target=beat, daemon=True, name="syno-driver")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
