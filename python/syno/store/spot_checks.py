@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection, RowMapping, delete, or_, select
 
@@ -166,9 +166,9 @@ class SpotChecks:
                 notes += self._compare(connection, row, tolerance)
             disputed = _rows(connection, self._study, DISPUTED)
             for sequence in [row["sequence"] for row in disputed]:
-                row = _locked(connection, self._study, sequence)
-                if row is not None and row["state"] == DISPUTED:  # not settled by one before
-                    notes += self._judge(connection, row, tolerance)
+                dispute = _locked(connection, self._study, sequence)
+                if dispute is not None and dispute["state"] == DISPUTED:  # not settled by the last
+                    notes += self._judge(connection, dispute, tolerance)
         return notes
 
     def leave(self, check: SpotCheck) -> None:
@@ -294,7 +294,8 @@ def _choose(connection: Connection, study: int, share: float, after: int) -> int
             first=None,
             second=None,
         )
-    return int(connection.scalar(select(schema.study.c.events).where(schema.study.c.id == study)))
+    events = select(schema.study.c.events).where(schema.study.c.id == study)
+    return int(connection.scalar(events) or 0)
 
 
 def _answerer(connection: Connection, proposal: int) -> str | None:
@@ -389,14 +390,15 @@ def _stored_answer(
     )
     if row is None:
         return None
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "value": value_of(objective, row["accuracy"], row["details"], row["seed"]),
         "latency_ratio": row["ratio"],
     }
     names = ("status", "reason", "macs", "params", "primitives")
     more = ("source_hash", "emitter", "bindings", "device", "threads")
     found |= {name: row[name] for name in (*names, *more)}
-    return ShortAnswer(**{name: value for name, value in found.items() if value is not None})
+    given = {name: value for name, value in found.items() if value is not None}
+    return cast(ShortAnswer, given)
 
 
 def _distrust(connection: Connection, study: int, worker: str, reason: str) -> int:

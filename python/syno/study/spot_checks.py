@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from syno.store import AlreadyCompletedError, Outcome, SpotCheck
 from syno.store.leasing import DISPUTED
@@ -12,7 +13,7 @@ from syno.store.records import DISPUTE, ERROR, MOST_FAILURES, TIMEOUT
 from syno.store.spot_checks import ANSWERED, WAITING
 from syno.study.answers import Proposal
 from syno.study.evaluate.failures import failure_kind
-from syno.study.evaluate.protocol import Evaluator
+from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.study import Study
 
 # So long a check or a dispute waits for a worker that may take it, before it is left.
@@ -50,8 +51,8 @@ class Checking:
             self._chosen = self._checks.choose(self._share, self._chosen)
             for text in self._checks.decide(self._study.settings.spot_tolerance):
                 self._note(text)
-        for check in self._checks.pending():
-            if check.state != ANSWERED and self._is_alone(check):
+        for check, is_alone in self._pending():
+            if is_alone:
                 self._leave(check)
 
     def holds(self, *, baseline: bool = False) -> bool:
@@ -63,16 +64,25 @@ class Checking:
         if not self._share:
             return False
         self._chosen = self._checks.choose(self._share, self._chosen)
-        pending = [c for c in self._checks.pending() if not baseline or c.proposal.ask == 0]
-        return any(check.state != WAITING or not self._is_alone(check) for check in pending)
+        return any(
+            check.state != WAITING or not is_alone
+            for check, is_alone in self._pending()
+            if not baseline or check.proposal.ask == 0
+        )
 
-    def _is_alone(self, check: SpotCheck) -> bool:
-        """Whether for some time no worker was there that may take a check."""
-        if any(name not in check.workers for name in self._able()):
-            self._alone.pop(check.sequence, None)
-            return False
-        since = self._alone.setdefault(check.sequence, time.monotonic())
-        return time.monotonic() - since >= ALONE_S
+    def _pending(self) -> list[tuple[SpotCheck, bool]]:
+        """The open checks, each with whether for some time no worker was there that may take it."""
+        pending = self._checks.pending()
+        there = set(self._able()) if pending else set()
+        found = []
+        for check in pending:
+            if check.state == ANSWERED or there - set(check.workers):
+                self._alone.pop(check.sequence, None)
+                found.append((check, False))
+            else:
+                since = self._alone.setdefault(check.sequence, time.monotonic())
+                found.append((check, time.monotonic() - since >= ALONE_S))
+        return found
 
     def _leave(self, check: SpotCheck) -> None:
         """Go on without a worker that could take a check or settle a dispute."""
@@ -99,15 +109,19 @@ class Checking:
         self._note(f"trial {check.proposal.ask} is in quarantine: {reason}")
 
 
-def evaluated_again(evaluator: Evaluator, proposal: Proposal) -> tuple[Outcome, bool]:
+def evaluated_again(
+    evaluator: Evaluator | RungEvaluator, proposal: Proposal
+) -> tuple[Outcome, bool]:
     """Evaluate a proposal for a spot check, and once more after a failure of the machine.
+
+    A study with a ladder has no spot checks.
 
     Returns:
         The outcome, and whether it says something about the answer that is checked.
     """
+    single, operator = cast(Evaluator, evaluator), proposal.operator
     for _ in range(MOST_FAILURES):
-        operator = proposal.operator
-        outcome = evaluator.baseline() if operator is None else evaluator.evaluate(operator)
+        outcome = single.baseline() if operator is None else single.evaluate(operator)
         if failure_kind(outcome) is None:
             return outcome, outcome.status != TIMEOUT
     return outcome, False
