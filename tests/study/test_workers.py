@@ -48,7 +48,7 @@ def in_threads(
     store: Store, count: int, evaluator: Any, space: Any = None, **options: Any
 ) -> list[threading.Thread]:
     def one() -> None:
-        work(store, idle_s=1.0, prepare=bench(evaluator, space), **options)
+        work(store, idle_s=3.0, prepare=bench(evaluator, space), **options)
 
     threads = [threading.Thread(target=one) for _ in range(count)]
     for thread in threads:
