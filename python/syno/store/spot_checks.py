@@ -100,6 +100,9 @@ class SpotChecks:
         Raises:
             DistrustedError: if the worker is distrusted.
         """
+        with self._store._reading() as connection:  # does not hold up those that write
+            if not _waiting(connection, self._study, worker):
+                return None
         with self._store._writing() as connection:
             check_trusted(connection, self._study, worker)
             for sequence in _waiting(connection, self._study, worker):
