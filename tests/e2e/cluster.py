@@ -20,6 +20,7 @@ SCRIPT = Path(__file__).with_name("fake_workers.py")
 EVALUATIONS = 24
 SPACE = 1000  # operators
 SEED = 11  # of the study
+WAIT_S = 600.0  # for progress, on a machine that has other work
 
 
 @dataclass
@@ -92,11 +93,20 @@ class Cluster:
         return sum(line.startswith("begin") for line in trace.read_text().splitlines())
 
     def wait_for(self, begun: int) -> None:
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + WAIT_S
         while self.begun() < begun:
-            assert time.monotonic() < deadline
+            assert time.monotonic() < deadline, self.state()
             self.goes_on()
             time.sleep(0.01)
+
+    def state(self) -> str:
+        """Who is there, and what waits."""
+        with Store.open(self.url, read_only=True) as store:
+            study = store.study()
+            running = {name: process.poll() for name, process in self.running.items()}
+            checks = [(c.proposal.ask, c.state) for c in store.spot_checks(study).pending()]
+            there = [(w.short_name, w.ask) for w in store.workers() if w.is_alive]
+            return f"{running}, {there}, {store.open_proposals(study)}, {checks}"
 
     def summary(self) -> StudySummary:
         with Store.open(self.url, read_only=True) as store:
