@@ -76,7 +76,7 @@ class Cast:
 
     def _work(self, store: Store, evaluator: FakeEvaluator) -> None:
         try:
-            work(store, idle_s=3.0, prepare=bench(evaluator))
+            work(store, idle_s=8.0, prepare=bench(evaluator))
         except UserError as error:
             self.errors.append(error)
 
@@ -172,22 +172,31 @@ def test_what_a_distrusted_worker_evaluates_at_the_moment_does_not_count(store):
 
 
 def test_without_a_third_worker_the_operator_is_in_quarantine(store, monkeypatch):
-    monkeypatch.setattr(spot_checks, "ALONE_S", 0.5)
-    study = begun(store, spot_checks=1.0, baseline=False, evaluations=3)
-    cast = Cast(store, FakeEvaluator(), Liar())
-    seen = Notes()
-    drive(study, observer=seen)
-    cast.join()
-    found = store.quarantined(study.record)
-    assert {q.ask for q in found} == {e.ask for e in store.summary().evaluations}
-    assert {q.kind for q in found} == {"dispute"}
-    results = store.summary().evaluations
-    assert all(e.status == "error" and "no third worker" in e.reason for e in results)
-    assert any("in quarantine: dispute: worker" in note for note in seen.notes)
-    # It can be released, as any other.
-    released = store.leave_quarantine(study.record, found[0].key)
-    assert [each.ask for each in released] == [found[0].ask]
-    assert store.unleased(study.record) == [found[0].ask]
+    monkeypatch.setattr(spot_checks, "ALONE_S", 0.0)
+    study, (honest, liar) = open_study(store), [Worker() for _ in range(2)]
+    answered(store, study, honest, FakeEvaluator())
+    there, notes = [honest.name], []
+    checking = spot_checks.Checking(study, lambda: there, notes.append)
+    checking.step(store.sequence(study.record))
+    assert notes == ["the spot check of trial 1 waits for another worker: `syno worker`"]
+    assert not checking.holds()
+    there.append(liar.name)
+    assert checking.holds()
+    check(store, study, liar, Liar())
+    checking.step(store.sequence(study.record))
+    (found,) = store.quarantined(study.record)
+    assert (found.ask, found.kind, found.failures) == (1, "dispute", 2)
+    (result,) = store.summary().evaluations
+    assert (result.status, result.accuracy) == ("error", None)
+    assert "100.0 %; no third worker was there" in result.reason
+    assert notes[-1].startswith("trial 1 is in quarantine: dispute: worker")
+    assert not checking.holds()
+    # It can be released, as any other, and is evaluated again.
+    (released,) = store.leave_quarantine(study.record, found.key)
+    assert store.unleased(study.record) == [released.ask]
+    for worker in (honest, liar):
+        assert store.lease(study.record, worker.name) is not None
+        worker.close()
 
 
 def test_a_check_over_which_workers_are_lost_is_left_undecided(store):
