@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import event as events
@@ -246,11 +246,8 @@ def test_a_store_on_a_network_file_system_is_read_and_not_written(tmp_path, monk
 
 
 def test_a_server_that_is_lost_while_its_store_is_checked_is_no_damage():
-    class Lost:
-        dialect = SimpleNamespace(name="postgresql")
-
-        def execute(self, *_: object) -> None:
-            raise OperationalError("SELECT", {}, Exception("closed"), connection_invalidated=True)
-
+    lost = OperationalError("SELECT", {}, Exception("closed"), connection_invalidated=True)
+    connection = Mock(**{"dialect.name": "postgresql"})
+    connection.execute.side_effect = connection.exec_driver_sql.side_effect = lost
     with pytest.raises(OperationalError):
-        findings(Lost())  # type: ignore[arg-type]
+        findings(connection)
