@@ -9,12 +9,15 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import event as events
+from sqlalchemy.exc import OperationalError
 
 from syno._util.errors import UserError
 from syno.store import Store, Worker
+from syno.store.check import findings
 
 from .sample import ENVIRONMENT, TRAINED, make_study
 
@@ -240,3 +243,11 @@ def test_a_store_on_a_network_file_system_is_read_and_not_written(tmp_path, monk
         assert store.studies() == []
     with Store.open(str(tmp_path / "store.db")) as store:
         assert store.studies() == []
+
+
+def test_a_server_that_is_lost_while_its_store_is_checked_is_no_damage():
+    lost = OperationalError("SELECT", {}, Exception("closed"), connection_invalidated=True)
+    connection = Mock(**{"dialect.name": "postgresql"})
+    connection.execute.side_effect = connection.exec_driver_sql.side_effect = lost
+    with pytest.raises(OperationalError):
+        findings(connection)

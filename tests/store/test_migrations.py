@@ -55,7 +55,7 @@ def shape(path: Path) -> dict[str, object]:
         }
 
 
-@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql", "v6.sql"])
+@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql"])
 def test_an_old_store_gets_the_shape_of_a_new_one(golden, tmp_path):
     old = restored(golden, tmp_path / "old.db")
     assert shape(old) == shape(tmp_path / "new.db")
@@ -167,6 +167,26 @@ def test_a_store_of_version_6_is_read_as_it_is_and_goes_on_with_tokens(tmp_path)
         worker.close()
 
 
+def test_a_store_of_version_7_is_read_as_it_is_and_goes_on_with_spot_checks(tmp_path):
+    old = restored("v7.sql", tmp_path / "old.db")
+    content = old.read_bytes()
+    with Store.open(str(old), read_only=True) as store:
+        assert store.version() == 7
+        assert [(w.tags, w.is_alive) for w in store.workers()] == [(("jetson",), False)]
+        assert [e.accuracy for e in store.summary("old").evaluations] == [0.875]
+    assert old.read_bytes() == content
+    with Store.open(str(old)) as store:
+        study, worker = store.study(), Worker()
+        store.spot_checks(study).choose(1.0, 0)
+        check = store.spot_checks(study).take(worker.name)
+        assert check is not None
+        assert check.proposal.ask == 1
+        record = store.lease(study, worker.name)
+        assert record is not None
+        assert (record.ask, record.token) == (2, 3)
+        worker.close()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -233,7 +253,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 7") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 8") as caught:
         Store.open(str(old), read_only=True)
     assert "this migrates it" in str(caught.value)
     assert old.read_bytes() == content
@@ -250,5 +270,5 @@ def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 9, this Syno reads up to version 7" in str(caught.value)
+        assert "has version 9, this Syno reads up to version 8" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 
 import pytest
 import torch
@@ -188,3 +190,13 @@ def test_a_network_without_slots_is_refused(dataset):
 def test_something_that_is_no_network_is_refused(dataset):
     with pytest.raises(UserError, match=r"must be a torch.nn.Module or the name of a model, got 3"):
         Network.given(3, dataset, 0)
+
+
+def test_a_full_disk_says_nothing_about_an_operator(evaluator, operator, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/part")
+
+    monkeypatch.setattr(NetworkEvaluator, "_train", full)
+    for evaluate in (evaluator.baseline, lambda: evaluator.evaluate(operator)):
+        with pytest.raises(UserError, match="the disk is full while writing '/tmp/part'"):
+            evaluate()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +16,9 @@ from syno.store import Outcome, Progress, Store, Worker
 from syno.study import Study, StudySettings
 from syno.study.answers import Answers
 from syno.study.driver import drive
+from syno.study.evaluate.failures import check_disk
 from syno.study.observer import Observer
-from syno.study.worker import MOST_LOSSES, Bench, work
+from syno.study.worker import MOST_LOSSES, MOST_TEXT, Bench, work
 
 from .fakes import FakeEvaluator, FakeRungs, FakeSpace, RealSpace, fake_ladder
 
@@ -46,7 +48,7 @@ def in_threads(
     store: Store, count: int, evaluator: Any, space: Any = None, **options: Any
 ) -> list[threading.Thread]:
     def one() -> None:
-        work(store, idle_s=1.0, prepare=bench(evaluator, space), **options)
+        work(store, idle_s=3.0, prepare=bench(evaluator, space), **options)
 
     threads = [threading.Thread(target=one) for _ in range(count)]
     for thread in threads:
@@ -141,6 +143,18 @@ def test_an_operator_with_another_key_is_refused_and_given_back(store):
     assert store.open_proposals(study.record) == [(1, False)]
 
 
+def test_what_arrives_at_a_worker_has_limits(store):
+    study = begun(store, baseline=False)
+    study.driver = store.drive(study.record, study.worker)
+    store.ask(study.record, 1, ("x" * (MOST_TEXT + 1), "0" * 32), None)
+    with pytest.raises(UserError, match="a text of 65,537 characters"):
+        work(store, study="study", idle_s=0.0, prepare=bench(FakeEvaluator()))
+    assert store.open_proposals(study.record) == [(1, False)]
+    for tags in (["x" * 101], [""], ["tag"] * 65):
+        with pytest.raises(UserError, match="at most 64 texts of 1 to 100 characters"):
+            work(store, tags=tags)
+
+
 def test_a_study_that_a_worker_cannot_evaluate_is_left_to_others(store):
     study = begun(store)
     study.driver = store.drive(study.record, study.worker)
@@ -227,3 +241,25 @@ def rows(store: Store, table: str) -> list[dict[str, Any]]:
 
     with store._reading() as connection:
         return raw_rows(connection, schema.metadata.tables[table])
+
+
+def test_a_worker_with_a_full_disk_leaves_its_trials_to_others(store, tmp_path):
+    study = begun(store)
+
+    class Full(FakeEvaluator):
+        def evaluate(self, operator: Any) -> Any:
+            check_disk(OSError(errno.ENOSPC, "No space left on device"))
+
+    notes: list[str] = []
+
+    class Watch(Observer):
+        def on_note(self, text: str) -> None:
+            notes.append(text)
+
+    threads = in_threads(store, 1, FakeEvaluator(0.02))
+    threads += in_threads(store, 1, Full(), observer=Watch())
+    drive(study)
+    for thread in threads:
+        thread.join()
+    assert content(store) == undisturbed(tmp_path)
+    assert notes == [] or "is left to others: the disk is full" in notes[0]

@@ -9,6 +9,7 @@ from syno.store.errors import (
     AlreadyCompletedError,
     AskTakenError,
     DamagedError,
+    DistrustedError,
     DriverLostError,
     LeaseLostError,
     LimitReachedError,
@@ -34,6 +35,7 @@ from syno.store.records import (
 )
 from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
+from syno.store.spot_checks import SpotCheck
 from syno.store.store import Store
 from syno.store.summary import StudySummary, check_search, current_settings
 
@@ -46,6 +48,7 @@ __all__ = [
     "BundleRow",
     "DamagedError",
     "DeviceMeasurement",
+    "DistrustedError",
     "DriverLostError",
     "Environment",
     "Evaluation",
@@ -61,6 +64,7 @@ __all__ = [
     "Recovery",
     "RungResult",
     "RungSummary",
+    "SpotCheck",
     "Store",
     "StudyRecord",
     "StudySummary",

@@ -72,6 +72,8 @@ def findings(connection: Connection, version: int = schema.VERSION) -> list[Find
             rows = {table.name: raw_rows(connection, table) for table in tables}
             found = [*_unsealed(tables, rows), *_operators(rows), *_studies(rows)]
     except (DBAPIError, UnicodeDecodeError) as error:  # what the checks before did not notice
+        if getattr(error, "connection_invalidated", False):  # a server that is gone says nothing
+            raise
         found = [Finding("file", str(getattr(error, "orig", error)))]
     return found[:MOST_FINDINGS]
 

@@ -10,7 +10,7 @@ transaction of the caller, and take the time from the database.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from syno._util.errors import InternalError
 from syno.store import lease as leases
@@ -25,6 +25,10 @@ ANSWERED = "answered"
 RELEASED = "released"  # given back, such as after Ctrl-C
 PREEMPTED = "preempted"  # the worker was asked to end and gave it back
 LOST = "lost"  # the worker was not heard of any more
+DISTRUSTED = "distrusted"  # other workers found other results than the worker
+
+# The state of a spot check whose two workers disagree: see `spot_checks.py`.
+DISPUTED = "disputed"
 
 _proposal = schema.proposal.c
 _lease = schema.lease.c
@@ -116,13 +120,26 @@ def is_waiting(connection: Connection, study: int, worker: str | None = None) ->
 
 
 def _waiting(connection: Connection, study: int, worker: str | None) -> list[int]:
-    rows = connection.execute(
+    query = (
         select(_proposal.id, _proposal.lease, _proposal.heartbeat)
         .where(_proposal.study_id == study, _proposal.state == PENDING)
         .order_by(_proposal.ask)
-    ).all()
+    )
+    if worker is not None:
+        query = query.where(_proposal.id.not_in(_disputed(study, worker)))
+    rows = connection.execute(query).all()
     time = now(connection) if rows else ""
     return [row.id for row in rows if _is_free(row.lease, row.heartbeat, time, worker)]
+
+
+def _disputed(study: int, worker: str) -> Select[tuple[int]]:
+    """The proposals that a worker has answered in another way than another worker."""
+    check = schema.spot_check.c
+    return select(check.proposal_id).where(
+        check.study_id == study,
+        check.state == DISPUTED,
+        or_(check.worker == worker, check.checker == worker),
+    )
 
 
 def _is_free(lease: str | None, heartbeat: str | None, time: str, worker: str | None) -> bool:

@@ -124,6 +124,23 @@ MIGRATIONS = (
             "heartbeat TEXT NOT NULL, ended TEXT, seal TEXT DEFAULT '' NOT NULL)",
         ),
     ),
+    Migration(
+        8,
+        "some answers are evaluated again by another worker, and workers that lie are found",
+        (
+            "CREATE TABLE spot_check ("
+            "study_id INTEGER NOT NULL REFERENCES study (id), sequence INTEGER NOT NULL, "
+            "proposal_id INTEGER NOT NULL, worker TEXT NOT NULL, created TEXT NOT NULL, "
+            "state TEXT NOT NULL, attempts INTEGER NOT NULL, lease TEXT, heartbeat TEXT, "
+            "checker TEXT, first TEXT, second TEXT, seal TEXT DEFAULT '' NOT NULL, "
+            "PRIMARY KEY (study_id, sequence))",
+            "CREATE INDEX spot_check_by_state ON spot_check (study_id, state)",
+            "CREATE TABLE distrust ("
+            "study_id INTEGER NOT NULL REFERENCES study (id), worker TEXT NOT NULL, "
+            "reason TEXT NOT NULL, created TEXT NOT NULL, seal TEXT DEFAULT '' NOT NULL, "
+            "PRIMARY KEY (study_id, worker))",
+        ),
+    ),
 )
 
 

@@ -21,6 +21,9 @@ from syno.store.records import (
 )
 from syno.store.rows import Rows, add, change, find_or_add
 
+# Of one result as JSON, with all its details.
+MOST_BYTES = 1 << 20
+
 _proposal = schema.proposal.c
 
 
@@ -129,6 +132,11 @@ def _add_result(
     rows: Rows,
 ) -> None:
     """Store an evaluation with its verification and measurement; where: proposal and rung."""
+    size = len(canonical_json(outcome))
+    if size > MOST_BYTES:
+        raise UserError(
+            f"a result of {size:,} bytes is not stored\n  expected: at most {MOST_BYTES:,} bytes"
+        )
     found = environment_id(connection, environment, rows)
     evaluation = _add_evaluation(connection, where, outcome, found, rows)
     verification = None

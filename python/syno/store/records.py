@@ -41,6 +41,9 @@ CRASH = "crash"
 HANG = "hang"
 OUT_OF_MEMORY = "out_of_memory"
 
+# The kind of a failure that stands for two workers with different results.
+DISPUTE = "dispute"
+
 # An operator with this many failures in a study is put in quarantine.
 MOST_FAILURES = 2
 # The reason of a trial that is given up, with its number of attempts.
@@ -250,7 +253,8 @@ class QuarantineRecord:
     key, text: of the operator; the baseline has the key `baseline` and an empty text.
     ask: the number of its proposal.
     failures: their number.
-    kind, reason: of the last failure; the kind is `crash`, `hang` or `out_of_memory`.
+    kind, reason: of the last failure; the kind is `crash`, `hang`, `out_of_memory`, or `dispute`
+        where two workers found different results.
     updated: the time of the last failure.
     """
 
@@ -261,6 +265,12 @@ class QuarantineRecord:
     kind: str
     reason: str
     updated: str
+
+
+def short_worker(name: str) -> str:
+    """Return the machine and the number of the process of a worker, for people."""
+    machine, _, rest = name.partition(":")
+    return f"{machine[:6]}:{rest.partition(':')[0]}"
 
 
 @dataclass(frozen=True)
@@ -286,8 +296,7 @@ class WorkerRecord:
     @property
     def short_name(self) -> str:
         """The machine and the number of the process, for people."""
-        machine, process, *_ = self.name.split(":")
-        return f"{machine[:6]}:{process}"
+        return short_worker(self.name)
 
 
 @dataclass(frozen=True)

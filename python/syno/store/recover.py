@@ -205,7 +205,7 @@ def _proposal(study: int, identity: int, expected: Expected, readable: Readable)
 
 def _rest(readable: Readable, studies: list[SavedStudy], kept: set[RowName]) -> Rest | None:
     """Intact rows that are not in the new store; None when there are none."""
-    taken_back = {("evaluation", row) for saved in studies for row in saved.replay.removed}
+    taken_back = {place for saved in studies for place in saved.replay.removed}
     rows: dict[str, list[Values]] = {}
     for name, found in readable.rows.items():
         if name == schema.schema_version.name or name in schema.PASSING:

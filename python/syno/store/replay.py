@@ -43,7 +43,7 @@ class Replay:
         self.proposals: dict[int, Expected] = {}
         self.failures: dict[int, Failures] = {}
         self.stored: dict[tuple[str, int], str] = {}
-        self.removed: set[int] = set()  # evaluations that were taken back
+        self.removed: set[tuple[str, int]] = set()  # rows that were taken back
 
     def take(self, event: Values) -> None:
         """The next event, as the database has it. ValueError when it is none that Syno writes."""
@@ -54,7 +54,8 @@ class Replay:
             raise ValueError(f"its content is not that of the kind '{event['kind']}'") from error
 
     def _take(self, kind: str, data: Values, stored: Values, created: str) -> None:
-        taken_back = stored.pop("removed", []), stored.pop("reopened", [])
+        gone = {"evaluation": stored.pop("removed", []), **stored.pop("taken_back", {})}
+        reopened = stored.pop("reopened", [])
         for table, rows in stored.items():
             self.stored |= {(table, int(row)): seal for row, seal in rows.items()}
         if kind == "asked":
@@ -68,7 +69,12 @@ class Replay:
         elif kind == "failed":
             self._fail(data, created)
         elif kind == "released":
-            self._release(data["key"], *taken_back)
+            self._release(data["key"])
+        for place in [(table, int(row)) for table, rows in gone.items() for row in rows]:
+            self.removed.add(place)
+            self.stored.pop(place, None)
+        for proposal in reopened:
+            self.proposals[proposal].state = PENDING
 
     def _fail(self, data: Values, created: str) -> None:
         operator = self.proposals[data["proposal"]].operator
@@ -78,11 +84,6 @@ class Replay:
         count = 1 + (0 if before is None else before.count)
         self.failures[operator] = Failures(count, data["failure"], data["reason"], created)
 
-    def _release(self, key: str, removed: list[int], reopened: list[int]) -> None:
+    def _release(self, key: str) -> None:
         for operator in [o for o in self.failures if self._keys.get(o) == key]:
             del self.failures[operator]
-        self.removed |= set(removed)
-        for row in removed:
-            self.stored.pop(("evaluation", row), None)
-        for proposal in reopened:
-            self.proposals[proposal].state = PENDING

@@ -8,9 +8,11 @@
     study <- quarantine -> operator
     study <- event (the ordered log)      environment (of every result)
     study <- driver    proposal <- lease    worker -> environment
+    study <- spot_check, distrust
 
 Leases, workers and drivers say who works on what at the moment: nothing of a result depends on
-them, so the log does not know them, and a recovered store begins without any.
+them, so the log does not know them, and a recovered store begins without any. The same holds for
+spot checks, whose answers and consequences the log has.
 
 A baseline is the latency of the original network, taken in the run of the evaluation it names.
 A measurement refers to a verification by (id, source hash, passed), and `passed` is checked to
@@ -51,12 +53,12 @@ from sqlalchemy import (
 from syno._util.checks import parsed_json
 from syno.store.records import canonical_json
 
-VERSION = 7
+VERSION = 8
 # A store from this version on is read as it is: its rows have seals, and the tables that are read
 # are the same since, beside those of `SINCE`.
 READABLE_SINCE = 5
 # Tables that came later, each with its first version.
-SINCE = {"worker": 7, "lease": 7, "driver": 7}
+SINCE = {"worker": 7, "lease": 7, "driver": 7, "spot_check": 8, "distrust": 8}
 
 metadata = MetaData()
 
@@ -329,9 +331,41 @@ driver = Table(
     _seal(),
 )
 
+# Answers that another worker evaluates again: see `spot_checks.py`. The sequence is that of the
+# event of the answer; `first` and `second` are the two answers in short.
+spot_check = Table(
+    "spot_check",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("proposal_id", Integer, nullable=False),
+    _text("worker"),
+    _text("created"),
+    _text("state"),
+    Column("attempts", Integer, nullable=False),
+    Column("lease", Text),  # who evaluates it again at the moment
+    Column("heartbeat", Text),
+    Column("checker", Text),  # who has
+    Column("first", JsonText),
+    Column("second", JsonText),
+    _seal(),
+    Index("spot_check_by_state", "study_id", "state"),
+)
+
+# Workers whose answers in a study were taken back.
+distrust = Table(
+    "distrust",
+    metadata,
+    Column("study_id", ForeignKey("study.id"), primary_key=True),
+    Column("worker", Text, primary_key=True),
+    _text("reason"),
+    _text("created"),
+    _seal(),
+)
+
 
 # Tables about the present moment.
-PASSING = (worker.name, lease.name, driver.name)
+PASSING = (worker.name, lease.name, driver.name, spot_check.name, distrust.name)
 
 
 def tables(version: int) -> list[Table]:

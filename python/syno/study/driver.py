@@ -16,13 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 
 from syno._util.errors import UserError
-from syno.store import HEARTBEAT_S, DriverLostError, Evaluation, Outcome
+from syno.store import HEARTBEAT_S, DriverLostError, Evaluation, Outcome, WorkerRecord
 from syno.store.records import BASELINE, OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import FINISHED, baseline_failure, default_stopper
 from syno.study.observer import Observer
 from syno.study.patience import patiently
+from syno.study.spot_checks import Checking
 from syno.study.stoppers import Stopper, StopReason
 from syno.study.study import Study
 
@@ -94,6 +95,7 @@ class _Driver:
         self._final: StopReason | None = None  # that lets workers take nothing more
         self._reported = 0  # events that the observer knows
         self._alone_since = time.monotonic()
+        self._checking = Checking(study, lambda: [w.name for w in self._able()], observer.on_note)
 
     def take_over(self) -> None:
         """Become the driver, as soon as no other process is."""
@@ -131,15 +133,19 @@ class _Driver:
         seen = store.sequence(study.record)
         self._report(seen)
         self.watch()
+        self._checking.step(seen)
         study.exhausted = study.exhausted and not self._has_more()
         reason = self._final or baseline_failure(store.summary(study.record).baselines)
+        if reason is not None and self._final is None and self._checking.holds(baseline=True):
+            self._wait(seen)  # it may not be what failed
+            return None
         reason = reason or self.stopper.check(study.tally())
         opened = store.open_proposals(study.record)
         if reason is None:
             if self._propose(waiting=sum(not held for _, held in opened)):
                 return None
         elif reason.name in _COMPLETE:
-            if not opened:
+            if not opened and not self._checking.holds():
                 return reason
         else:
             self._final = reason
@@ -168,14 +174,20 @@ class _Driver:
         records = self.study.store.proposals(self.study.record)
         return not records or all(p.status is not None for p in records if p.kind == BASELINE)
 
+    def _able(self) -> list[WorkerRecord]:
+        """List the workers that can evaluate proposals of the study."""
+        needs = set(self.study.settings.needs)
+        there = [w for w in self.study.store.workers() if w.is_alive]
+        return [w for w in there if needs <= set(w.tags)]
+
     def _workers(self) -> int:
         """Count the workers that can evaluate proposals of the study."""
         needs = set(self.study.settings.needs)
-        there = [w for w in self.study.store.workers() if w.is_alive]
-        able = sum(needs <= set(w.tags) for w in there)
+        able = len(self._able())
         if able:
             self._alone_since = time.monotonic()
         elif time.monotonic() - self._alone_since > _ALONE_S:
+            there = any(w.is_alive for w in self.study.store.workers())
             tags = f" with the tag {', '.join(sorted(needs))}" if there and needs else ""
             self.observer.on_note(
                 f"no worker{tags} is there: `syno worker --store URL` starts one, on any machine "

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from syno._util import helper_process
 from syno._util.errors import UserError
 from syno.store import Store
-from syno.study.worker_process import MISTAKE
+from syno.study.worker_process import DISTRUSTED, MISTAKE
 
 _MODULE = "syno.study.worker_process"
 _END_S = 30.0  # for what a worker does when it is asked to end
@@ -34,6 +34,7 @@ class _Job:
     started: float = 0.0
     failures: int = 0
     is_done: bool = False
+    is_distrusted: bool = False
 
 
 class LocalWorkers:
@@ -104,10 +105,11 @@ class LocalWorkers:
         return [p.pid for p in found if p is not None and p.poll() is None]
 
     def check(self) -> None:
-        """Start workers again that died.
+        """Start workers again that died, but not those that are distrusted.
 
         Raises:
-            UserError: what a worker says about a mistake, and if workers fail at their start.
+            UserError: what a worker says about a mistake, if workers fail at their start, and if
+                all of them are distrusted.
         """
         for job in self._jobs:
             if job.is_done or job.process is None or job.process.poll() is None:
@@ -115,6 +117,11 @@ class LocalWorkers:
             said, code = self._collect(job)
             if code == MISTAKE:
                 raise UserError(said)
+            if code == DISTRUSTED:
+                job.is_done = job.is_distrusted = True
+                if all(each.is_distrusted for each in self._jobs):
+                    raise UserError(said)
+                continue
             if code == 0 and self._given["idle_s"] is not None:
                 job.is_done = True
                 continue

@@ -23,6 +23,7 @@ from syno.options import (
     DEFAULT_STORE,
     EVALUATIONS,
     METHOD,
+    SPOT_TOLERANCE,
     IsolationOptions,
     TimingOptions,
     TrainOptions,
@@ -104,6 +105,8 @@ def search(
     warm_start: str | SurrogateData | None = None,
     jobs: int | None = None,
     needs: Sequence[str] = (),
+    spot_checks: float = 0.0,
+    spot_tolerance: float = SPOT_TOLERANCE,
 ) -> StudyResults:
     """Find operators for the slots of a network: train and time each, and store everything.
 
@@ -158,6 +161,10 @@ def search(
             only in workers that are started elsewhere (`syno worker`). Default: in this process.
             The model and the data must have names.
         needs: tags that workers must have to evaluate for this study.
+        spot_checks: the share of the trials that a second worker evaluates again. A worker that
+            alone differs from two others is distrusted, and its trials are evaluated again.
+        spot_tolerance: by how much the objective of two workers may differ: an accuracy by so much,
+            another measure by this share of itself.
 
     Returns:
         The study with its trials.
@@ -218,9 +225,16 @@ def search(
         retrain=retrain,
         patience=patience,
         needs=_texts("needs", needs),
+        spot_checks=spot_checks,
+        spot_tolerance=spot_tolerance,
     )
     # What does not go together is refused before there is a store.
     _check_jobs(jobs, net, own is not None, store)
+    if spot_checks and jobs in (None, 1):
+        raise UserError(
+            "spot checks (--spot-checks) need two workers or more, and three to tell who is wrong\n"
+            "  what to do: --jobs 3, or --jobs 0 with `syno worker` on several machines"
+        )
     if timing.predictor is not None:
         check_predictor(timing.predictor, timing.threads)
     rungs = load_rungs(net, settings, settings.data_dir, own)

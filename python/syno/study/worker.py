@@ -24,6 +24,7 @@ from syno.report.settings import read_specification
 from syno.space.rules import rule_set
 from syno.store import (
     HEARTBEAT_S,
+    DistrustedError,
     ProposalRecord,
     Store,
     StudyRecord,
@@ -33,6 +34,7 @@ from syno.store import (
 from syno.store.environment import capture_environment
 from syno.study.answers import Answers
 from syno.study.evaluate.checkpoints import Checkpoints
+from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import PreemptedError, evaluate
@@ -40,12 +42,16 @@ from syno.study.observer import Observer
 from syno.study.patience import patiently
 from syno.study.prepared import evaluator_of, load_rungs
 from syno.study.settings import check_data
+from syno.study.spot_checks import evaluated_again
 from syno.study.stoppers import Tally
 from syno.study.study import settings_of
 
 _LOOK_S = 0.25  # between two looks for proposals
 # After so many workers that were lost over an operator, it is given up.
 MOST_LOSSES = 10
+# Characters of the text of an operator, which has some hundreds.
+MOST_TEXT = 1 << 16
+MOST_TAGS, MOST_TAG = 64, 100
 
 
 class Bench(NamedTuple):
@@ -101,11 +107,12 @@ def work(
 
     Raises:
         UserError: if the store is in memory, and if this worker cannot evaluate `study`.
+        DistrustedError: if other workers found other results than this one.
     """
     if store.in_memory:
         raise UserError("a store in memory has no workers: other processes cannot reach it")
     made = prepare or _Prepared(data_dir, device, predictor)
-    worker = _Working(store, names("tags", tags), study, made, observer or Observer())
+    worker = _Working(store, _tags(tags), study, made, observer or Observer())
     with _terminable():
         try:
             return worker.until_idle(idle_s)
@@ -113,6 +120,15 @@ def work(
             return worker.evaluated
         finally:
             worker.close()
+
+
+def _tags(given: Sequence[str]) -> tuple[str, ...]:
+    found = names("tags", given)
+    if len(found) > MOST_TAGS or any(not 0 < len(tag) <= MOST_TAG for tag in found):
+        raise UserError(
+            f"tags (--tags) are at most {MOST_TAGS} texts of 1 to {MOST_TAG} characters"
+        )
+    return found
 
 
 class _Working:
@@ -133,11 +149,11 @@ class _Working:
         self._refused: set[int] = set()  # studies that this worker cannot evaluate
         self.evaluated = 0
         self._began = time.monotonic()
-        environment = capture_environment(
+        self._environment = capture_environment(
             threads=int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))),
             rules=str(rule_set().version),
         )
-        store.announce(self._worker.name, environment, tags)
+        store.announce(self._worker.name, self._environment, tags)
 
     def until_idle(self, idle_s: float | None) -> int:
         """Evaluate what there is, until there was nothing for `idle_s` seconds."""
@@ -173,9 +189,9 @@ class _Working:
                 continue
             try:
                 found = self._prepared(record)
-                if found is not None and self._evaluate(*found):
+                if found is not None and (self._check(*found) or self._evaluate(*found)):
                     return True
-            except UnavailableError:
+            except (UnavailableError, DistrustedError):
                 raise
             except UserError as error:
                 if self._only is not None:
@@ -208,6 +224,37 @@ class _Working:
         self._made = answers, bench
         return self._made
 
+    def _check(self, answers: Answers, bench: Bench) -> bool:
+        """Evaluate again what another worker has answered; return whether there was something."""
+        if not answers.settings.spot_checks:
+            return False
+        checks, name = self._store.spot_checks(answers.record), self._worker.name
+        found = checks.take(name)
+        if found is None:
+            return False
+        record = found.proposal
+        self._note(f"trial {record.ask} is evaluated again, as a spot check")
+        try:
+            operator = None if record.text is None else _operator(bench, record)
+            with Heartbeat(self._store, record.id, name):
+                outcome, is_conclusive = evaluated_again(
+                    bench.evaluator, answers.made(record, operator)
+                )
+        except BaseException:
+            with contextlib.suppress(UserError):  # the first error is the one to report
+                checks.give_back(found, name)
+            raise
+        told = functools.partial(
+            checks.answer,
+            found,
+            name,
+            outcome,
+            self._environment,
+            is_conclusive=is_conclusive,
+        )
+        patiently(told, self._note)
+        return True
+
     def _evaluate(self, answers: Answers, bench: Bench) -> bool:
         """Take a proposal of a study and evaluate it; return whether there was one."""
         record = self._store.lease(
@@ -239,7 +286,13 @@ class _Working:
 
 def _operator(bench: Bench, record: ProposalRecord) -> Operator:
     """Read the operator of a proposal, and check that it is the one that its key says."""
-    operator = bench.parse(record.text or "")
+    text = record.text or ""
+    if len(text) > MOST_TEXT:
+        raise UserError(
+            f"proposal {record.ask} has a text of {len(text):,} characters\n"
+            f"  expected: an operator, of at most {MOST_TEXT:,} characters"
+        )
+    operator = bench.parse(text)
     if operator.key != record.key:
         raise UserError(
             f"proposal {record.ask} has an operator with the key {record.key}, and this worker "

@@ -39,6 +39,7 @@ from syno.study.evaluate import engines
 from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, evaluated
 from syno.study.evaluate.engines import COMPILED, EAGER
+from syno.study.evaluate.failures import check_disk
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
@@ -176,6 +177,7 @@ class NetworkEvaluator:
         except Exception as error:
             if isinstance(self.dataset, CustomEvaluation):  # no operator would do better
                 raise baseline_failed(self.dataset, error) from error
+            check_disk(error)
             raise
         if training.ok:
             self._keep(net, None)
@@ -203,6 +205,7 @@ class NetworkEvaluator:
         except UserError:
             raise
         except Exception as error:  # one operator must not end the search of thousands
+            check_disk(error)
             return replace(
                 self.failure(),
                 reason=_in_words(error),

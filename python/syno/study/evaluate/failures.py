@@ -7,8 +7,10 @@ is not finite, an error of the user) are final.
 
 from __future__ import annotations
 
+import errno
 import re
 
+from syno._util.errors import UserError
 from syno.store.records import CRASH, ERROR, HANG, OUT_OF_MEMORY, TIMEOUT, Outcome
 
 # The messages of torch, C++ and Python.
@@ -27,3 +29,16 @@ def failure_kind(outcome: Outcome) -> str | None:
     if outcome.status == ERROR and _NO_MEMORY.search(outcome.reason):
         return OUT_OF_MEMORY
     return None
+
+
+def check_disk(error: Exception) -> None:
+    """Raise a UserError for a full disk, which says nothing about the operator.
+
+    Without it, a machine with a full disk would soon answer all proposals with an error.
+    """
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" while writing '{error.filename}'" if error.filename else ""
+        raise UserError(
+            f"the disk is full{where}\n"
+            "  what to do: make room, and resume the search or start the worker again"
+        ) from error
