@@ -160,9 +160,9 @@ def test_a_misleading_study_loses_its_weight():
         assert found.results == 30
         assert np.sign(found.correlation) == sign
         weights.append(found.weight)
-        assert method.transfer(History(1, ())).weight == pytest.approx(0.36)
-    assert weights[0] > 0.5
-    assert weights[1] < 0.05
+        assert method.transfer(History(1, ())).weight == pytest.approx(0.6)
+    assert weights[0] > 0.7
+    assert weights[1] < 0.15
     with pytest.raises(syno.UserError, match="did not start"):
         SurrogateSearch(candidates, 0).transfer(history)
 

@@ -11,7 +11,7 @@ operators.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,8 +52,7 @@ _LEAST = 4
 _PARENTS = 12
 # The rank correlation that is expected of another study, and how many results that is worth.
 _EXPECTED, _EXPECTED_COUNT = 0.6, 8
-# The feature that a trend follows, and how many results its expected slope is worth.
-_MACS, _TREND_RESULTS = list(FEATURES).index("log_macs"), 8
+_MACS = list(FEATURES).index("log_macs")
 # Operators among which the most distant one is proposed at the start.
 _CHOICE = 48
 
@@ -107,7 +106,7 @@ class Transfer:
 
     correlation: Spearman's, of what they predict and the results of this study, over `results` of
         them; 0 before there are two.
-    weight: of an operator of the other study, where one of this study counts 1.
+    weight: the correlation that is expected of further operators.
     """
 
     correlation: float
@@ -127,23 +126,41 @@ class _Scale:
 
 
 class _Trend:
-    """What is expected of operators by their MACs alone.
+    """What is expected of operators before the model is fitted: a line over one number of each.
 
-    The slope is that of least squares, drawn towards `slope` as by `_TREND_RESULTS` results.
+    Its slope is that of least squares, drawn towards `slope` as by `_EXPECTED_COUNT` results. Both
+    are in standard deviations: of the targets, for one of the number.
+
+    Args:
+        number: computes the number of operators from their features.
+        pool: features of the operators that are ranked.
+        slope: what is expected of it.
+        features, targets: of the operators with a result.
     """
 
-    def __init__(self, scale: _Scale, slope: float, features: Array, targets: Array) -> None:
-        self._scale = scale
-        self._mean, spread = float(targets.mean()), float(targets.std())
-        macs = self._macs(features)
-        agreement = float(macs @ (targets - self._mean)) + _TREND_RESULTS * slope * spread
-        self._slope = agreement / (float(macs @ macs) + _TREND_RESULTS)
+    def __init__(
+        self,
+        number: Callable[[Array], Array],
+        pool: Array,
+        slope: float,
+        features: Array,
+        targets: Array,
+    ) -> None:
+        known = number(pool)
+        self._number = number
+        self._middle, spread = float(np.nanmean(known)), float(np.nanstd(known))
+        self._unit = spread if spread > 1e-12 else 1.0
+        numbers = self._standardized(features)
+        agreement = float(numbers @ (targets - targets.mean()))
+        agreement += _EXPECTED_COUNT * slope * float(targets.std())
+        self._slope = agreement / (float(numbers @ numbers) + _EXPECTED_COUNT)
 
     def __call__(self, features: Array) -> Array:
-        return self._slope * self._macs(features)
+        return self._slope * self._standardized(features)
 
-    def _macs(self, features: Array) -> Array:
-        return self._scale(features)[:, _MACS]
+    def _standardized(self, features: Array) -> Array:
+        found = (self._number(features) - self._middle) / self._unit
+        return np.asarray(np.clip(np.nan_to_num(found), -3, 3))
 
 
 @dataclass(frozen=True)
@@ -177,8 +194,8 @@ class SurrogateSearch:
         initial: the number of first proposals. With a trend, they are among the operators of which
             it expects most.
         trend: by how many standard deviations the measure is expected to rise when the logarithm of
-            the MACs rises by one; 0 for no trend. There is none with several objectives, with
-            constraints, and with `warm_start`.
+            the MACs rises by one; 0 for no trend. There is none with several objectives and with
+            constraints.
         refit: the number of results after which the model is fitted again; a sixteenth of the
             results where that is more.
         model: "forest", "boosting", "gaussian", or "auto" for the one that ranks the results of
@@ -193,8 +210,8 @@ class SurrogateSearch:
         several: with several objectives or constraints, "hypervolume" (a model of each measure; the
             expected improvement of the hypervolume takes the place of `acquisition`) or "rank" (one
             model of the rank that joins them). With a ladder or `warm_start`, it is the rank.
-        warm_start: the results of another study, as `SurrogateData.to_json`. They take the place of
-            the first proposals, and count the less, the worse they rank the results of this study.
+        warm_start: the results of another study, as `SurrogateData.to_json`. What a forest predicts
+            from them takes the place of the MACs in the trend.
     """
 
     foresees = False
@@ -235,8 +252,10 @@ class SurrogateSearch:
                     f"there is no {name} '{value}'\n  expected: one of {', '.join(known)}"
                 )
         self._candidates, self._seed = candidates, seed
-        self._initial, self._refit = initial, refit
-        self._trend = checks.number("'trend'", trend) if warm_start is None else 0.0
+        # Another study takes the place of most first proposals.
+        self._first = initial if warm_start is None else min(initial, _LEAST)
+        self._refit = refit
+        self._trend = checks.number("'trend'", trend)
         self._model, self._acquisition = model, acquisition
         self._exploration = checks.number("'exploration'", exploration)
         self._uniform, self._local = share("uniform", uniform), share("local", local)
@@ -256,7 +275,7 @@ class SurrogateSearch:
         known = fitted(len(answered), self._refit)
         if self._share(history.ask, "uniform") < self._uniform:
             place = self._sample(history.ask, used, "uniform")
-        elif self._warm is None and (len(history.entries) < self._initial or known < _LEAST):
+        elif len(history.entries) < self._first or known < _LEAST:
             place = self._distant(history, used)
         else:
             place = self._best(history, answered[:known], used)
@@ -271,8 +290,9 @@ class SurrogateSearch:
         ask = history.ask
         left = [place for place in range(len(self._candidates)) if place not in used]
         found = sorted({choose(left, self._seed, ask, f"start {i}") for i in range(_CHOICE)})
-        if slope := self._slope(history):
-            expected = slope * self._candidates.features(found)[:, _MACS]
+        slope, number = self._line(history)
+        if slope:
+            expected = slope * number(self._candidates.features(found))
             kept = np.argsort(-np.nan_to_num(expected), kind="stable")[: max(1, _CHOICE // 3)]
             found = sorted(found[i] for i in kept)
         before = sorted(used)
@@ -348,47 +368,42 @@ class SurrogateSearch:
             return _Ranking(pool, near, nothing, nothing, 0.0, gain)
         count, targets = len(entries), normal_scores([_value(e) for e in entries])
         pool, near = self._pooled(entries, targets)
-        weights = np.ones(count)
-        if self._warm is not None:
-            trust = self._transfer(features, targets).weight
-            weights = np.concatenate([np.full(len(self._warm), max(trust, 1e-3)), weights])
-            features = np.concatenate([self._warm.rows, features])
-            targets = np.concatenate([normal_scores(self._warm.values), targets])
-        slope = self._slope(history)
-        trend = _Trend(pool.scale, slope, features, targets) if slope else None
-        model = self._fitted(features, targets, weights, results=count, trend=trend)
+        slope, number = self._line(history)
+        trend = _Trend(number, pool.features, slope, features, targets) if slope else None
+        model = self._fitted(features, targets, results=count, trend=trend)
         found = model.predict(pool.features)
-        known = model.predict(features[-count:] if count else features).mean
+        known = model.predict(features).mean
         return _Ranking(pool, near, found.mean, found.deviation, float(known.max()))
 
     def _fitted(
-        self,
-        features: Array,
-        targets: Array,
-        weights: Array | None = None,
-        *,
-        results: int,
-        trend: _Trend | None = None,
+        self, features: Array, targets: Array, *, results: int, trend: _Trend | None = None
     ) -> SurrogateModel:
-        """Fit the model to the operators, of which the last `results` are of this study."""
         if trend is not None:
             targets = targets - trend(features)
-        own = len(targets) - results
-        name = self._model_name(features[own:], targets[own:])
         number = self._bits(results, "model", 31)
-        model = fit_model(name, features, targets, weights, seed=number)
+        model = fit_model(self._model_name(features, targets), features, targets, seed=number)
         return model if trend is None else _Trended(trend, model)
 
-    def _slope(self, history: History) -> float:
-        """By how much the value of an operator is expected to rise with its MACs; 0 if unknown."""
-        objectives = history.objectives
-        if objectives is None:
-            return self._trend
-        if len(objectives.targets) > 1 or objectives.constraints:
-            return 0.0
-        target = objectives.targets[0]
-        rises = objectives.rises_with_macs(target.measure) == target.maximize
-        return self._trend if rises else -self._trend
+    def _line(self, history: History) -> tuple[float, Callable[[Array], Array]]:
+        """The expected slope of the trend, 0 for none, and the number that it follows."""
+        if self._warm is not None:
+            return _EXPECTED, self._foreseen
+        objectives, slope = history.objectives, self._trend
+        if objectives is not None:
+            target, *others = objectives.targets
+            if others or objectives.constraints:
+                slope = 0.0
+            elif objectives.rises_with_macs(target.measure) != target.maximize:
+                slope = -slope
+        return slope, lambda features: features[:, _MACS]
+
+    def _foreseen(self, features: Array) -> Array:
+        """What the results of the other study predict."""
+        assert self._warm is not None
+        if self._old is None:
+            old = normal_scores(self._warm.values)
+            self._old = fit_model("forest", self._warm.rows, old, seed=self._seed)
+        return self._old.predict(features).mean
 
     def transfer(self, history: History) -> Transfer:
         """Measure how well the results of the other study rank those of this one.
@@ -403,18 +418,10 @@ class SurrogateSearch:
         return self._transfer(features, normal_scores([_value(e) for e in entries]))
 
     def _transfer(self, features: Array, targets: Array) -> Transfer:
-        assert self._warm is not None
-        if self._old is None:
-            old = normal_scores(self._warm.values)
-            self._old = fit_model("forest", self._warm.rows, old, seed=self._seed)
-        found = 0.0
-        if len(targets):
-            found = rank_correlation(self._old.predict(features).mean, targets)
         count = len(targets)
-        expected = (_EXPECTED * _EXPECTED_COUNT + max(found, 0.0) * count) / (
-            _EXPECTED_COUNT + count
-        )
-        return Transfer(found, count, expected**2)
+        found = rank_correlation(self._foreseen(features), targets) if count else 0.0
+        expected = _EXPECTED * _EXPECTED_COUNT + max(found, 0.0) * count
+        return Transfer(found, count, expected / (_EXPECTED_COUNT + count))
 
     def _model_name(self, features: Array, targets: Array) -> str:
         if self._model != AUTO:
