@@ -73,7 +73,7 @@ def test_a_trend_leads_the_first_proposals(target, is_larger):
 
 def test_a_trend_that_does_not_hold_is_given_up():
     candidates = small_candidates()
-    history = [c for c in candidates][:40]
+    history = list(candidates)[:40]
     entries = tuple(  # the accuracy falls where the MACs rise
         Entry(i + 1, c.key, "ok", -float(c.macs), told=40) for i, c in enumerate(history)
     )

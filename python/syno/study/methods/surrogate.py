@@ -11,9 +11,10 @@ operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,42 +126,55 @@ class _Scale:
         return np.asarray(np.clip(np.nan_to_num((rows - self._mean) / self._spread), -3, 3))
 
 
-class _Trend:
-    """What is expected of operators before the model is fitted: a line over one number of each.
+class _Number(NamedTuple):
+    """A number of operators, [operators], from their features, that a trend follows.
 
-    Its slope is that of least squares, drawn towards `slope` as by `_EXPECTED_COUNT` results. Both
-    are in standard deviations: of the targets, for one of the number.
-
-    Args:
-        number: computes the number of operators from their features.
-        pool: features of the operators that are ranked.
-        slope: what is expected of it.
-        features, targets: of the operators with a result.
+    slope: by how many standard deviations the result is expected to rise with one of the number.
     """
 
-    def __init__(
-        self,
-        number: Callable[[Array], Array],
-        pool: Array,
-        slope: float,
-        features: Array,
-        targets: Array,
-    ) -> None:
-        known = number(pool)
-        self._number = number
-        self._middle, spread = float(np.nanmean(known)), float(np.nanstd(known))
-        self._unit = spread if spread > 1e-12 else 1.0
-        numbers = self._standardized(features)
-        agreement = float(numbers @ (targets - targets.mean()))
-        agreement += _EXPECTED_COUNT * slope * float(targets.std())
-        self._slope = agreement / (float(numbers @ numbers) + _EXPECTED_COUNT)
+    slope: float
+    of: Callable[[Array], Array]
+
+
+class _Trend:
+    """What is expected of operators before the model is fitted: a line over numbers of each.
+
+    The numbers are standardized over the pool, and their sum with the expected slopes as weights is
+    standardized again. The slope over this sum is that of least squares, drawn towards the greatest
+    expected one as by `_EXPECTED_COUNT` results. Slopes are in standard deviations of the targets.
+
+    Args:
+        numbers: each computes a number of operators from their features, with the expected slope.
+        pool: features of the operators that are ranked.
+    """
+
+    def __init__(self, numbers: Sequence[_Number], pool: Array) -> None:
+        self._numbers = [
+            (each.slope, each.of, *_middle_and_unit(each.of(pool))) for each in numbers
+        ]
+        self._expected = max(abs(each.slope) for each in numbers)
+        self._whole = _middle_and_unit(self._sum(pool))
+        self._slope = self._expected
+
+    def fit(self, features: Array, targets: Array) -> None:
+        """Fit the slope to operators with a result."""
+        x = self._standardized(features)
+        agreement = float(x @ (targets - targets.mean()))
+        agreement += _EXPECTED_COUNT * self._expected * float(targets.std())
+        self._slope = agreement / (float(x @ x) + _EXPECTED_COUNT)
 
     def __call__(self, features: Array) -> Array:
         return self._slope * self._standardized(features)
 
     def _standardized(self, features: Array) -> Array:
-        found = (self._number(features) - self._middle) / self._unit
-        return np.asarray(np.clip(np.nan_to_num(found), -3, 3))
+        middle, unit = self._whole
+        return np.asarray(np.clip((self._sum(features) - middle) / unit, -3, 3))
+
+    def _sum(self, features: Array) -> Array:
+        found = np.zeros(len(features))
+        for slope, number, middle, unit in self._numbers:
+            found += slope * np.nan_to_num((number(features) - middle) / unit)
+        return found
 
 
 @dataclass(frozen=True)
@@ -211,7 +225,7 @@ class SurrogateSearch:
             expected improvement of the hypervolume takes the place of `acquisition`) or "rank" (one
             model of the rank that joins them). With a ladder or `warm_start`, it is the rank.
         warm_start: the results of another study, as `SurrogateData.to_json`. What a forest predicts
-            from them takes the place of the MACs in the trend.
+            from them is added to the MACs in the trend.
     """
 
     foresees = False
@@ -290,9 +304,9 @@ class SurrogateSearch:
         ask = history.ask
         left = [place for place in range(len(self._candidates)) if place not in used]
         found = sorted({choose(left, self._seed, ask, f"start {i}") for i in range(_CHOICE)})
-        slope, number = self._line(history)
-        if slope:
-            expected = slope * number(self._candidates.features(found))
+        if numbers := self._numbers(history):
+            rows = self._candidates.features(found)
+            expected = _Trend(numbers, rows)(rows)
             kept = np.argsort(-np.nan_to_num(expected), kind="stable")[: max(1, _CHOICE // 3)]
             found = sorted(found[i] for i in kept)
         before = sorted(used)
@@ -368,8 +382,8 @@ class SurrogateSearch:
             return _Ranking(pool, near, nothing, nothing, 0.0, gain)
         count, targets = len(entries), normal_scores([_value(e) for e in entries])
         pool, near = self._pooled(entries, targets)
-        slope, number = self._line(history)
-        trend = _Trend(number, pool.features, slope, features, targets) if slope else None
+        numbers = self._numbers(history)
+        trend = _Trend(numbers, pool.features) if numbers else None
         model = self._fitted(features, targets, results=count, trend=trend)
         found = model.predict(pool.features)
         known = model.predict(features).mean
@@ -379,15 +393,15 @@ class SurrogateSearch:
         self, features: Array, targets: Array, *, results: int, trend: _Trend | None = None
     ) -> SurrogateModel:
         if trend is not None:
+            trend.fit(features, targets)
             targets = targets - trend(features)
         number = self._bits(results, "model", 31)
         model = fit_model(self._model_name(features, targets), features, targets, seed=number)
         return model if trend is None else _Trended(trend, model)
 
-    def _line(self, history: History) -> tuple[float, Callable[[Array], Array]]:
-        """The expected slope of the trend, 0 for none, and the number that it follows."""
-        if self._warm is not None:
-            return _EXPECTED, self._foreseen
+    def _numbers(self, history: History) -> list[_Number]:
+        """What the trend follows; nothing for no trend."""
+        found = [] if self._warm is None else [_Number(_EXPECTED, self._foreseen)]
         objectives, slope = history.objectives, self._trend
         if objectives is not None:
             target, *others = objectives.targets
@@ -395,7 +409,7 @@ class SurrogateSearch:
                 slope = 0.0
             elif objectives.rises_with_macs(target.measure) != target.maximize:
                 slope = -slope
-        return slope, lambda features: features[:, _MACS]
+        return found if slope == 0 else [*found, _Number(slope, _log_macs)]
 
     def _foreseen(self, features: Array) -> Array:
         """What the results of the other study predict."""
@@ -470,6 +484,19 @@ class SurrogateSearch:
     def _share(self, ask: int, purpose: str) -> float:
         """A random number from 0 to 1."""
         return self._bits(ask, f"share {purpose}", 48) / 2.0**48
+
+
+def _log_macs(features: Array) -> Array:
+    return features[:, _MACS]
+
+
+def _middle_and_unit(values: Array) -> tuple[float, float]:
+    """The mean and the standard deviation, or 1 where all are equal; those of known values."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 0.0, 1.0
+    spread = float(known.std())
+    return float(known.mean()), spread if spread > 1e-12 else 1.0
 
 
 def fitted(results: int, refit: int) -> int:
