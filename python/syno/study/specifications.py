@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import InternalError, UserError
@@ -180,7 +180,10 @@ def usual_specification(network: Network) -> Specification | None:
 
 
 def specification_for(
-    given: Specification | str | None, limits: Mapping[str, Any], network: Network
+    given: Specification | str | None,
+    limits: Mapping[str, Any],
+    network: Network,
+    coefficient: Sequence[str] = (),
 ) -> Specification:
     """Return the specification of a search in a network.
 
@@ -191,6 +194,10 @@ def specification_for(
         given: a specification or the name of a preset; None for the default.
         limits: limits and other fields that replace those of the specification.
         network: the network with the layers to replace.
+        coefficient: other values of coefficients of the specification, such as "g=4".
+
+    Raises:
+        UserError: for a coefficient that the specification does not have.
     """
     if given is None:
         from syno.network.surgery import slot_bindings
@@ -200,17 +207,23 @@ def specification_for(
             # Its message names the layers and their shapes.
             slot_bindings(network.template, small_text() if network.causal else small_vision())
             raise InternalError("no default specification fits slots that fit one")
-        return usual.with_changes(**{"max_macs": network.macs or 0, **limits})
+        changed = _coefficients(usual, coefficient)
+        return usual.with_changes(**{"max_macs": network.macs or 0, **changed, **limits})
     if isinstance(given, str):
         found = Specification.preset(given)
         limits = {**macs_window(given, network), **limits}
     else:
         found = given
+    limits = {**_coefficients(found, coefficient), **limits}
     if not limits:
         return found
     # These limits hold for the network, not for the layers of a preset.
     dropped: Mapping[str, object] = {"bindings": [], **NO_TOTALS} if found.full_bindings else {}
     return found.with_changes(**{**dropped, **limits})
+
+
+def _coefficients(found: Specification, given: Sequence[str]) -> dict[str, list[str]]:
+    return {"coefficient": found.changed_coefficients(given)} if given else {}
 
 
 def check_fit(given: Specification, network: Network) -> None:
