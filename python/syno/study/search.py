@@ -53,7 +53,7 @@ from syno.study.settings import (
     stored_timing,
     timing_settings,
 )
-from syno.study.specifications import check_fit, specification_for
+from syno.study.specifications import check_fit, specification_for, without_windows
 from syno.study.stoppers import AnyOf
 from syno.study.study import MAX_ATTEMPTS, Study, settings_of
 from syno.study.warm_start import given_data, in_words
@@ -230,6 +230,8 @@ def search(
         check_fit(wanted, rungs.network)
         queued = enqueued_operators(enqueue, wanted, rungs.network.template)
         composed = _compose(wanted, rungs, rungs.network.template, settings, shown)
+        if (note := without_windows(composed.layers)) is not None:
+            shown.on_note(note)
         study = Study.create(opened, name or _name(settings), settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))

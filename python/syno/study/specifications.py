@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +245,38 @@ def check_fit(given: Specification, network: Network) -> None:
             f"{error}\n              or leave the specification out: the default one, "
             f"{other.input} -> {other.output}, fits"
         ) from error
+
+
+def without_windows(specification: Specification) -> str | None:
+    """Say that no layer is large enough for a window, if that is so.
+
+    `min_unfold_ratio` holds for all layers, so that a single small feature map, as at a low
+    resolution, excludes convolutions from the whole space.
+
+    Args:
+        specification: with the layers of the network.
+    """
+    ratio = specification.limits["min_unfold_ratio"]
+    coefficients = [text.partition("=")[0].strip() for text in specification.coefficient]
+    if not specification.limits["max_unfolds"]:
+        return None
+    read = {place for _, place in specification.passed_through}
+    ordered = [
+        dimension.strip()
+        for place, dimension in enumerate(specification.input.strip("[] ").split(","))
+        if place not in read and not dimension.strip().endswith("unordered")
+    ]
+    for layer in specification.full_bindings:
+        extents = [layer[name] for name in ordered if name in layer]
+        windows = [n for name in coefficients if (n := layer[name]) % 2 and n > 1]
+        if extents and windows and max(extents) < ratio * min(windows):
+            return (
+                f"no operator reads neighboring positions: a window of {min(windows)} is not legal "
+                f"in a layer with {max(extents)} positions (min_unfold_ratio {ratio:g})\n"
+                "  what to do, if there should be convolutions: a higher --resolution, or "
+                f"--min-unfold-ratio {math.floor(10 * max(extents) / min(windows)) / 10}"
+            )
+    return None
 
 
 def macs_window(preset: str, network: Network) -> dict[str, int]:
