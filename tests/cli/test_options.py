@@ -86,12 +86,20 @@ def test_dimensions_are_passed_through() -> None:
     assert found["passed_through"] == [[1, 0]]
 
 
+@pytest.mark.parametrize(("given", "expected"), [("g=4", "g=4: 3"), ("g = 8: 1", "g=8: 1")])
+def test_a_coefficient_of_a_preset_has_another_value(given: str, expected: str) -> None:
+    before = described("--preset", "paper/resnet18")["coefficient"]
+    found = described("--preset", "paper/resnet18", "--coefficient", given)["coefficient"]
+    assert found == [expected if text.startswith("g=") else text for text in before]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ((), "no specification is given"),
         (("--preset", "paper/readme", "--primary", "H: 1"), "both --preset and shapes"),
         (("--preset", "paper/none"), "paper/none"),
+        (("--preset", "paper/readme", "--coefficient", "z=3"), "no coefficient to change by 'z=3'"),
         (("--preset", "paper/readme", "--passed-through", "0:0"), "both --preset and shapes"),
         (("--passed-through", "0:0"), "without a specification"),
         (("--passed-through", "0"), "is not a pair of dimensions"),

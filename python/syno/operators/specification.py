@@ -117,6 +117,28 @@ class Specification:
         """Return the names of the constraints."""
         return [descriptor["name"] for descriptor in _core.option_descriptors()]
 
+    def changed_coefficients(self, given: Sequence[str]) -> list[str]:
+        """Return the coefficients with other values for some, such as "g=4" or "g=4: 2".
+
+        Args:
+            given: the changes; a coefficient without a budget keeps its own.
+
+        Raises:
+            UserError: for an unknown coefficient, and for a text of another form.
+        """
+        found = {text.partition("=")[0].strip(): text for text in self._core.source["coefficient"]}
+        for text in given:
+            name, equals, rest = (part.strip() for part in text.partition("="))
+            if not equals or name not in found:
+                raise UserError(
+                    f"there is no coefficient to change by '{checks.short(text)}'\n"
+                    f"  expected: one of {', '.join(found.values())} with another value"
+                )
+            value, colon, budget = rest.partition(":")
+            budget = budget if colon else found[name].partition(":")[2]
+            found[name] = f"{name}={value.strip()}: {budget.strip()}"
+        return list(found.values())
+
     def with_changes(self, **changes: object) -> Specification:
         """Return a copy with changes; new bindings remove multiplicities and layer_macs."""
         return self._from_fields(self._core.source, changes)

@@ -74,7 +74,8 @@ class NamedSpecification(Options):
         metavar="VARIABLE",
     )
     coefficient: tuple[str, ...] = option(
-        'Small variable with its value and budget, such as "k=3: 2"; can be repeated.',
+        'Small variable with its value and budget, such as "k=3: 2"; can be repeated. With '
+        '--preset, another value of one of its variables, such as "g=4".',
         (),
         metavar="VARIABLE",
     )
@@ -102,10 +103,11 @@ class NamedSpecification(Options):
         """
         shapes = self.input_shape is not None or self.output_shape is not None
         variables = self.primary or self.coefficient
-        if self.preset is not None and (shapes or variables or self.passed_through):
+        if self.preset is not None and (shapes or self.primary or self.passed_through):
             raise UserError(
                 "both --preset and shapes or variables are given\n"
-                "  expected: either --preset, or --input, --output, --primary and --coefficient"
+                "  expected: either --preset, possibly with other values of its coefficients such "
+                "as --coefficient g=4, or --input, --output, --primary and --coefficient"
             )
         given: dict[str, Any] = dict(self.limits)
         if self.bindings:
@@ -113,6 +115,9 @@ class NamedSpecification(Options):
         if self.symmetry:
             given["symmetries"] = list(self.symmetry)
         if self.preset is not None:
+            if self.coefficient:
+                preset = Specification.preset(self.preset)
+                given["coefficient"] = preset.changed_coefficients(self.coefficient)
             return Specification.preset(self.preset, **given)
         if self.input_shape is None and self.output_shape is None:
             if variables or self.bindings or self.passed_through or self.symmetry:

@@ -183,6 +183,7 @@ class SamplerSpace:
         self._rejected: dict[str, int] = {}
         for name, specification in (lower or {}).items():
             self._filter(name, specification)
+        self.layers = sampler.specification  # with the layers of the network
         self.specification = (
             sampler.specification.key,
             json.loads(sampler.specification.to_json()),

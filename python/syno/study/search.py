@@ -56,7 +56,7 @@ from syno.study.settings import (
     network_again,
     timing_settings,
 )
-from syno.study.specifications import check_fit, specification_for
+from syno.study.specifications import check_fit, specification_for, without_windows
 from syno.study.stoppers import AnyOf
 from syno.study.study import Study, settings_of
 from syno.study.warm_start import given_data, in_words
@@ -85,6 +85,7 @@ def search(
     data_dir: str | None = None,
     model_options: Mapping[str, int | str] | None = None,
     specification: Specification | str | None = None,
+    coefficient: Sequence[str] = (),
     evaluations: int = EVALUATIONS,
     seconds: float | None = None,
     seed: int = 0,
@@ -133,6 +134,7 @@ def search(
         specification: what operators are asked for, or the name of a preset; its bindings are taken
             from the network. Default: `small_vision`, or `small_text` for text (in
             `syno.study.specifications`), for no more MACs than the layers cost.
+        coefficient: other values of coefficients of the specification, such as "g=4".
         evaluations: operators to train; those rejected before training come on top, and so do
             higher rungs.
         seconds: time limit of the study; the evaluation that is running then is finished.
@@ -148,6 +150,7 @@ def search(
             value is then the mean.
         patience: the study stops after this many operators without progress.
         store: an open store or its address; name: of the study in it, made up unless given.
+        coefficient: other values of coefficients of the specification, such as "g=4".
         space: how many operators are composed, and by which rules and limits.
         train, timing, isolation: how operators are trained, timed, and kept apart.
         observer: is told how the search goes. Default: a progress bar on a terminal or in a
@@ -246,10 +249,12 @@ def search(
             if message is not None:
                 shown.on_note(message)
         changes = dict(space.limits) | ({"symmetries": space.symmetry} if space.symmetry else {})
-        wanted = specification_for(specification, changes, rungs.network)
+        wanted = specification_for(specification, changes, rungs.network, coefficient)
         check_fit(wanted, rungs.network)
         queued = enqueued_operators(enqueue, wanted, rungs.network.template)
         composed = _compose(wanted, rungs, rungs.network.template, settings, shown)
+        if (note := without_windows(composed.layers)) is not None:
+            shown.on_note(note)
         study = Study.create(opened, name or _name(settings), settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))

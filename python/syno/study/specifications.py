@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import InternalError, UserError
@@ -180,7 +181,10 @@ def usual_specification(network: Network) -> Specification | None:
 
 
 def specification_for(
-    given: Specification | str | None, limits: Mapping[str, Any], network: Network
+    given: Specification | str | None,
+    limits: Mapping[str, Any],
+    network: Network,
+    coefficient: Sequence[str] = (),
 ) -> Specification:
     """Return the specification of a search in a network.
 
@@ -191,6 +195,10 @@ def specification_for(
         given: a specification or the name of a preset; None for the default.
         limits: limits and other fields that replace those of the specification.
         network: the network with the layers to replace.
+        coefficient: other values of coefficients of the specification, such as "g=4".
+
+    Raises:
+        UserError: for a coefficient that the specification does not have.
     """
     if given is None:
         from syno.network.surgery import slot_bindings
@@ -200,17 +208,23 @@ def specification_for(
             # Its message names the layers and their shapes.
             slot_bindings(network.template, small_text() if network.causal else small_vision())
             raise InternalError("no default specification fits slots that fit one")
-        return usual.with_changes(**{"max_macs": network.macs or 0, **limits})
+        changed = _coefficients(usual, coefficient)
+        return usual.with_changes(**{"max_macs": network.macs or 0, **changed, **limits})
     if isinstance(given, str):
         found = Specification.preset(given)
         limits = {**macs_window(given, network), **limits}
     else:
         found = given
+    limits = {**_coefficients(found, coefficient), **limits}
     if not limits:
         return found
     # These limits hold for the network, not for the layers of a preset.
     dropped: Mapping[str, object] = {"bindings": [], **NO_TOTALS} if found.full_bindings else {}
     return found.with_changes(**{**dropped, **limits})
+
+
+def _coefficients(found: Specification, given: Sequence[str]) -> dict[str, list[str]]:
+    return {"coefficient": found.changed_coefficients(given)} if given else {}
 
 
 def check_fit(given: Specification, network: Network) -> None:
@@ -231,6 +245,38 @@ def check_fit(given: Specification, network: Network) -> None:
             f"{error}\n              or leave the specification out: the default one, "
             f"{other.input} -> {other.output}, fits"
         ) from error
+
+
+def without_windows(specification: Specification) -> str | None:
+    """Say that no layer is large enough for a window, if that is so.
+
+    `min_unfold_ratio` holds for all layers, so that a single small feature map, as at a low
+    resolution, excludes convolutions from the whole space.
+
+    Args:
+        specification: with the layers of the network.
+    """
+    ratio = specification.limits["min_unfold_ratio"]
+    coefficients = [text.partition("=")[0].strip() for text in specification.coefficient]
+    if not specification.limits["max_unfolds"]:
+        return None
+    read = {place for _, place in specification.passed_through}
+    ordered = [
+        dimension.strip()
+        for place, dimension in enumerate(specification.input.strip("[] ").split(","))
+        if place not in read and not dimension.strip().endswith("unordered")
+    ]
+    for layer in specification.full_bindings:
+        extents = [layer[name] for name in ordered if name in layer]
+        windows = [n for name in coefficients if (n := layer[name]) % 2 and n > 1]
+        if extents and windows and max(extents) < ratio * min(windows):
+            return (
+                f"no operator reads neighboring positions: a window of {min(windows)} is not legal "
+                f"in a layer with {max(extents)} positions (min_unfold_ratio {ratio:g})\n"
+                "  what to do, if there should be convolutions: a higher --resolution, or "
+                f"--min-unfold-ratio {math.floor(10 * max(extents) / min(windows)) / 10}"
+            )
+    return None
 
 
 def macs_window(preset: str, network: Network) -> dict[str, int]:

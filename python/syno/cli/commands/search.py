@@ -177,6 +177,7 @@ def command(given: _Arguments) -> int:
             data_dir=given.data_dir,
             model_options=options.with_weights(given.model_options, given.weights),
             specification=given.named.preset or wanted,
+            coefficient=given.named.coefficient if given.named.preset else (),
             evaluations=given.evaluations,
             seconds=given.seconds,
             seed=given.seed,
