@@ -354,7 +354,7 @@ def test_a_disk_that_fills_up_loses_nothing_and_resume_goes_on(
         before = _answers(store)
         with ballast.open("wb", buffering=0) as file:
             # Room for the log and its index, and for few answers.
-            room = shutil.disk_usage(disk).free - (112 << 10)
+            room = shutil.disk_usage(disk).free - (176 << 10)
             file.write(b"\0" * room)
         ended = outside("resume", store, "--evaluations", "40", "--no-isolate")
         check_mistake(

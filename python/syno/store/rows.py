@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,7 +72,7 @@ def find_or_add(
     found = connection.execute(query).first()
     if found is None:
         try:
-            with connection.begin_nested():
+            with _savepoint(connection):
                 return add(connection, table, rows, **same, **rest)
         except IntegrityError:
             found = connection.execute(query).first()
@@ -80,6 +81,14 @@ def find_or_add(
     if rows is not None:
         rows.note(table, found.id, found.seal)
     return int(found.id)
+
+
+def _savepoint(connection: Connection) -> contextlib.AbstractContextManager[object]:
+    """After an error, PostgreSQL continues from a savepoint only. SQLite needs none, and a full disk
+    ends its transaction with all savepoints."""
+    if connection.dialect.name == "sqlite":
+        return contextlib.nullcontext()
+    return connection.begin_nested()
 
 
 def change(
