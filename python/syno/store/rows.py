@@ -84,8 +84,10 @@ def find_or_add(
 
 
 def _savepoint(connection: Connection) -> contextlib.AbstractContextManager[object]:
-    """After an error, PostgreSQL continues from a savepoint only. SQLite needs none, and a full disk
-    ends its transaction with all savepoints."""
+    """After an error, PostgreSQL continues from a savepoint only.
+
+    SQLite needs none, and a full disk ends its transaction with all savepoints.
+    """
     if connection.dialect.name == "sqlite":
         return contextlib.nullcontext()
     return connection.begin_nested()
