@@ -333,6 +333,9 @@ def _specifications() -> dict[str, Call]:
             error_of(lambda: syno.SpaceOptions(max_nodes=0)),
         ),
         "Specification.changes": lambda: spec.with_changes(max_depth=5),
+        "Specification.coefficients": lambda: spec.changed_coefficients(
+            [text.partition(":")[0] for text in spec.coefficient]
+        ),
         "Specification.json": lambda: (
             syno.Specification.from_json(spec.to_json()) == spec,
             pickle.loads(pickle.dumps(spec)),

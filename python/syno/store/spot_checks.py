@@ -453,30 +453,29 @@ def _take_back(connection: Connection, study: int, proposals: Collection[int], r
     """Delete the answers to proposals, which are evaluated again."""
     measurement, baseline = schema.measurement.c, schema.baseline.c
     verified = _verifications(connection, study, proposals)
+    evaluations = connection.scalars(
+        select(_evaluation.id).where(_evaluation.proposal_id.in_(proposals))
+    ).all()
+    measured = connection.execute(
+        select(measurement.id, measurement.verification_id).where(
+            measurement.evaluation_id.in_(evaluations)
+        )
+    ).all()
+    gone = {  # a row goes before those that it refers to
+        schema.measurement: [row.id for row in measured],
+        schema.verification: sorted(verified | {row.verification_id for row in measured}),
+        schema.baseline: connection.scalars(
+            select(baseline.id).where(baseline.evaluation_id.in_(evaluations))
+        ).all(),
+        schema.evaluation: evaluations,
+    }
+    for table, ids in gone.items():
+        connection.execute(delete(table).where(table.c.id.in_(ids)))
+        if table is schema.evaluation:
+            rows.removed += ids
+        else:
+            rows.taken_back.setdefault(table.name, []).extend(ids)
     for proposal in proposals:
-        evaluations = connection.scalars(
-            select(_evaluation.id).where(_evaluation.proposal_id == proposal)
-        ).all()
-        measured = connection.execute(
-            select(measurement.id, measurement.verification_id).where(
-                measurement.evaluation_id.in_(evaluations)
-            )
-        ).all()
-        gone = {
-            schema.measurement: [row.id for row in measured],
-            schema.verification: sorted(verified | {row.verification_id for row in measured}),
-            schema.baseline: connection.scalars(
-                select(baseline.id).where(baseline.evaluation_id.in_(evaluations))
-            ).all(),
-            schema.evaluation: evaluations,
-        }
-        for table, ids in gone.items():
-            connection.execute(delete(table).where(table.c.id.in_(ids)))
-            if table is schema.evaluation:
-                rows.removed += ids
-            else:
-                rows.taken_back.setdefault(table.name, []).extend(ids)
-        verified = set()
         again = {"state": PENDING, "lease": None, "heartbeat": None, "attempts": 0}
         change(connection, schema.proposal, _proposal.id == proposal, **again)
         rows.reopened.append(proposal)
