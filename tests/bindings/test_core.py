@@ -120,7 +120,7 @@ def test_draws_are_a_permutation():
 
 def test_a_callback_can_end_an_enumeration_and_its_exception_comes_through():
     source = _core.preset_source("paper/readme")
-    limits = {name: float(value) for name, value in source["limits"].items()} | {"max_depth": 6.0}
+    limits = {name: float(value) for name, value in source["limits"].items()} | {"max_depth": 9.0}
     spec = _core.Specification(
         source["input"],
         source["output"],
