@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from syno import Specification
 from syno.cli.main import cli
 from syno.store import Store
 
@@ -141,6 +142,20 @@ def test_a_preset_of_the_paper_brings_its_model(
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)["layers"]
     assert sum(row["status"] == "slot" for row in found) == layers
+
+
+def test_a_preset_with_another_coefficient_is_searched_and_the_lack_of_windows_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["search", "--data", "digits", "--model", "resnet-small", "--evaluations", "1", *QUICK]
+    words += ["--preset", "paper/resnet18", "--coefficient", "g=4", "--store", "runs.db"]
+    result = inside(tmp_path, monkeypatch, *words)
+    assert result.exit_code == 0, result.stderr
+    assert "no operator reads neighboring positions: a window of 3 is not legal" in result.stderr
+    with Store.open("runs.db") as store:
+        (study,) = store.studies()
+    specification = Specification.from_json(json.dumps(study.specification))
+    assert "g=4: 3" in specification.coefficient
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from syno import _core
 from syno._util.errors import InternalError, UserError
 from syno.operators.specification import NO_TOTALS, Specification
 
@@ -260,14 +261,16 @@ def without_windows(specification: Specification) -> str | None:
     coefficients = [text.partition("=")[0].strip() for text in specification.coefficient]
     if not specification.limits["max_unfolds"]:
         return None
-    read = {place for _, place in specification.passed_through}
+    passed = {place for _, place in specification.passed_through}
+    # Size and mark of every dimension, such as "s*H" and "causal".
+    shape = [text.partition(":") for text in specification.input.strip("[] ").split(",")]
     ordered = [
-        dimension.strip()
-        for place, dimension in enumerate(specification.input.strip("[] ").split(","))
-        if place not in read and not dimension.strip().endswith("unordered")
+        size.strip()
+        for place, (size, _, mark) in enumerate(shape)
+        if place not in passed and "unordered" not in mark
     ]
     for layer in specification.full_bindings:
-        extents = [layer[name] for name in ordered if name in layer]
+        extents = [_core.evaluate_size(size, layer) for size in ordered]
         windows = [n for name in coefficients if (n := layer[name]) % 2 and n > 1]
         if extents and windows and max(extents) < ratio * min(windows):
             return (
