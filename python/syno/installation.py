@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.helper_process import find_program
+from syno._util.threads import usable_cores
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _LIBRARIES = (
@@ -96,10 +97,10 @@ def _compiler() -> Check:
 
 
 def _threads() -> Check:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    usable = usable_cores()
     limit = os.environ.get("OMP_NUM_THREADS")
     text = f"{usable} usable" + (f", OMP_NUM_THREADS={limit}" if limit else "")
-    if limit and limit.isdecimal() and usable and int(limit) > usable:
+    if limit and limit.isdecimal() and int(limit) > usable:
         return Check("threads", WARN, text, f"set OMP_NUM_THREADS to at most {usable}")
     return Check("threads", OK, text)
 

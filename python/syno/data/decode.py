@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +11,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from syno._util.errors import UserError
+from syno._util.threads import usable_cores
 from syno.data.source import Source
 
 _GREY = frozenset(("1", "L", "LA", "I", "I;16", "I;16B", "I;16L"))
@@ -141,7 +141,7 @@ def decode_all(
         numbers, kept = zip(*whole, strict=True)
         return np.array(numbers, dtype=np.int64), np.stack(kept)
 
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     pending: deque[tuple[_Part, Future[list[np.ndarray | Unreadable]]]] = deque()
     with ThreadPoolExecutor(cores) as pool:
 

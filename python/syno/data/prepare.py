@@ -31,6 +31,7 @@ import numpy as np
 from PIL import Image
 
 from syno._util.errors import UserError
+from syno._util.threads import usable_cores
 from syno.data.arrays import Arrays
 from syno.data.decode import Unreadable, read
 from syno.data.loading import content_of, source_of
@@ -119,7 +120,7 @@ def prepare(
                     for shard in range(plan.shards):
                         done = _whole(plan, shard)
                         if done is None:
-                            done = _write_shard(plan, shard, workers or _cores(), advance)
+                            done = _write_shard(plan, shard, workers or usable_cores(), advance)
                         else:
                             advance(len(plan.numbers(shard)))
                         rows.append(done)
@@ -436,7 +437,3 @@ def _writing(plan: _Plan) -> Iterator[None]:
             f"  {done} of {plan.shards} shards are complete and are kept; free some space and "
             "repeat the call to continue"
         ) from error
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))

@@ -20,6 +20,7 @@ from multiprocessing.process import BaseProcess
 
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
+from syno._util.threads import usable_cores
 from syno.devices import tvm_session, wire
 from syno.devices.address import LOOPBACK, Address, check_exposed, check_key
 from syno.devices.client import DETAILS, own_versions
@@ -70,7 +71,7 @@ class DeviceServer:
         self.key = check_key(key)
         self._tracker_address, self._secret = tracker, secret
         self._named, self._most_s, self._told = address, session_seconds, told
-        self._details = {**own_versions(), "cores": len(os.sched_getaffinity(0))}
+        self._details = {**own_versions(), "cores": usable_cores()}
         self._details["name"] = capture_environment(threads=1, rules="").device
         tvm_session.load()
         self._details["target"] = tvm_session.own_target()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from torch import fx, nn
 from syno._util.checks import shown
 from syno._util.errors import UserError
 from syno._util.tables import Table
+from syno._util.threads import usable_cores
 from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
@@ -219,7 +219,7 @@ def _compiled(layers: dict[str, Layer], missing: str, tuned: bool) -> dict[str, 
 @contextmanager
 def _team() -> Iterator[ThreadPoolExecutor]:
     """Threads that wait for compilers. What has not begun is not begun after an error."""
-    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    pool = ThreadPoolExecutor(usable_cores())
     try:
         yield pool
     finally:

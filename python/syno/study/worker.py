@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 
 from syno._util.checks import names
 from syno._util.errors import UserError
+from syno._util.threads import usable_cores
 from syno.operators.operator import Operator
 from syno.report.settings import read_specification
 from syno.space.rules import rule_set
@@ -150,7 +151,7 @@ class _Working:
         self.evaluated = 0
         self._began = time.monotonic()
         self._environment = capture_environment(
-            threads=int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))),
+            threads=int(os.environ.get("OMP_NUM_THREADS") or usable_cores()),
             rules=str(rule_set().version),
         )
         store.announce(self._worker.name, self._environment, tags)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from pathlib import Path
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno._util.threads import check_threads
+from syno._util.threads import check_threads, usable_cores
 from syno.tune.schema import check
 
 EAGER, INDUCTOR, CPP, TRITON, TVM = "eager", "inductor", "cpp", "triton", "tvm"
@@ -253,5 +252,5 @@ def _cores(target: str, remote: bool) -> int:
     found = _CORES.search(target)
     if remote:
         return 1 if found is None else max(1, int(found[1]))
-    here = len(os.sched_getaffinity(0))
+    here = usable_cores()
     return here if found is None else max(1, min(int(found[1]), here))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 
 from syno._util.options import Options, option
-from syno._util.threads import MOST_THREADS
+from syno._util.threads import MOST_THREADS, usable_cores
 from syno.cli import framework, options, output
 from syno.installation import FAIL, OK, WARN, Check, check_installation
 
@@ -48,8 +47,7 @@ def _roofline(threads: int | None, as_json: bool) -> int:
     from syno.measure.roofline import measure_roofline
     from syno.measure.tables import roofline_table
 
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    counts = [threads] if threads else sorted({1, usable or 1})
+    counts = [threads] if threads else sorted({1, usable_cores()})
     measured = [measure_roofline(count) for count in counts]
     if as_json:
         output.print_json([asdict(roofline) for roofline in measured])

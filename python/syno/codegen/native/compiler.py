@@ -19,6 +19,7 @@ from syno._util.cache_folder import not_written, private_cache
 from syno._util.errors import UserError
 from syno._util.helper_process import find_program
 from syno._util.private_files import opened_folder, read_private
+from syno._util.threads import usable_cores
 
 # What code that is measured is built with. Nothing here changes results: no -ffast-math.
 _COMMON = ("-std=c++17", "-march=native", "-fPIC", "-shared")
@@ -128,7 +129,7 @@ class Compiler:
                         [*command, f"-DSYNO_PART={part}", "-c", str(text), "-o", str(piece)]
                         for part, piece in enumerate(objects)
                     ]
-                    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+                    with ThreadPoolExecutor(usable_cores()) as pool:
                         list(pool.map(lambda piece: self._run(piece, temporary), pieces))
                     self._run([*command, *map(str, objects), "-o", str(built)], temporary)
                 # Each in one step: whoever reads sees a library that fits its sum, or makes it.

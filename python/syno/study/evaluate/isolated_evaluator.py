@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from syno._util.errors import InternalError, UserError
+from syno._util.threads import usable_cores
 from syno.operators.operator import Operator
 from syno.store import Outcome
 from syno.store.documents import Details
@@ -134,7 +135,7 @@ class IsolatedEvaluator:
 
         What is compiled for it is compiled beside that evaluation, unless there is one processor.
         """
-        alone = len(os.sched_getaffinity(0)) < 2
+        alone = usable_cores() < 2
         self._ahead = None if operator is None or alone else pickle.dumps(operator)
 
     def baseline(self, rung: int | None = None) -> Outcome:
