@@ -81,6 +81,22 @@ def test_the_margin_counts_points_below_the_reference(study: str) -> None:
     assert names(study, within=50.0, reference="best") == "dabec"
 
 
+def test_the_front_has_what_no_other_operator_beats(study: str) -> None:
+    assert names(study, front=True) == "dabec"  # each slower one is more accurate
+    assert names(study, front=True, by="macs") == "daec"  # e costs as much as b
+    assert names(study, front=True, by="params") == "dc"
+    assert names(study, front=True, by="accuracy") == "cebad"
+    assert names(study, front=True, within=1.0, by="macs") == "aec"
+
+
+def test_a_long_front_is_selected_evenly_with_both_ends(study: str) -> None:
+    assert names(study, front=True, top=5) == "dabec"
+    assert names(study, front=True, top=3) == "dbc"
+    assert names(study, front=True, top=2) == "dc"
+    assert names(study, front=True, top=1) == "d"
+    assert names(study, front=True, top=3, diverse=True) == "dae"
+
+
 def test_near_twins_are_taken_once(study: str) -> None:
     assert names(study, diverse=True) == "daec"
     assert names(study, diverse=True, top=3) == "dae"

@@ -13,6 +13,7 @@ from pathlib import Path
 from syno._util.errors import UserError
 from syno.operators.summary import identity, short_id
 from syno.store import Evaluation, Store, StudySummary
+from syno.store.front import pareto_front
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.records import digest
 
@@ -20,7 +21,8 @@ OPERATOR_FILE = "operator.txt"
 SPECIFICATION_FILE = "specification.json"
 FACTS_FILE = "evaluation.json"
 
-ORDERS = ("latency", "macs", "params", "accuracy", "loss")
+COSTS = ("latency", "macs", "params")
+ORDERS = (*COSTS, "accuracy", "loss")
 # Operators that differ in one step, or by a factor of two in cost, are different choices.
 LEAST_DISTANCE = 1.0
 
@@ -78,6 +80,7 @@ def select(
     by: str = "latency",
     diverse: bool = False,
     least_distance: float = LEAST_DISTANCE,
+    front: bool = False,
     out: str | Path | None = None,
 ) -> list[Choice]:
     """Select operators of a study, and write them to a folder if requested.
@@ -93,6 +96,8 @@ def select(
             all four the lowest first) or `accuracy` (the highest first).
         diverse: of operators nearer than `least_distance` to each other, only the first is taken;
             see `distance`.
+        front: only operators on the Pareto front of the objective and the cost of `by` (the latency
+            if that is no cost); of more than `top`, an even choice along the front with both ends.
         out: a new or empty folder; each operator gets a folder `<score>_<id>` in it with its text,
             its specification and its figures, which commands take wherever they take an operator.
 
@@ -115,6 +120,7 @@ def select(
         by=by,
         diverse=diverse,
         least_distance=least_distance,
+        front=front,
     )
     if out is not None and found:
         write(summary, found, Path(out))
@@ -130,6 +136,7 @@ def choose(
     by: str = "latency",
     diverse: bool = False,
     least_distance: float = LEAST_DISTANCE,
+    front: bool = False,
 ) -> list[Choice]:
     """Select up to `top` operators of a study, in the order of `by`.
 
@@ -144,6 +151,9 @@ def choose(
             that were not measured come last.
         diverse: of operators nearer than `least_distance` to each other, only the first is
             selected.
+        front: only operators that no other one beats in the objective and the cost of `by`, or the
+            latency if that is no cost. An operator without that cost is not among them. Of more
+            than `top`, an even choice along the front with both ends is selected.
 
     Raises:
         UserError: if the study does not have the reference, or has no loss to order by.
@@ -159,9 +169,11 @@ def choose(
         least = objective.score(objective.least(_reference(summary, found, reference), within))
         # 1e-9 is less than the accuracy of one image.
         found = [choice for choice in found if choice.score >= least - 1e-9]
+    if front:
+        found = _front(found, by if by in COSTS else "latency")
     found.sort(key=lambda choice: _order(choice, by))
     if not diverse:
-        return found[:top]
+        return _spread(found, top) if front else found[:top]
     taken: list[Choice] = []
     for choice in found:
         if len(taken) == top:
@@ -169,6 +181,22 @@ def choose(
         if all(distance(choice, other) >= least_distance for other in taken):
             taken.append(choice)
     return taken
+
+
+def _front(found: Sequence[Choice], cost: str) -> list[Choice]:
+    costs = ((_order(choice, cost)[0], choice) for choice in found)
+    return pareto_front(
+        (spent, choice.score, number, choice)
+        for number, (spent, choice) in enumerate(costs)
+        if spent < math.inf
+    )
+
+
+def _spread(found: list[Choice], top: int) -> list[Choice]:
+    """Select `top` operators at even steps of their order, the first and the last among them."""
+    if len(found) <= top or top == 1:
+        return found[:top]
+    return [found[round(step * (len(found) - 1) / (top - 1))] for step in range(top)]
 
 
 def distance(a: Choice, b: Choice) -> float:

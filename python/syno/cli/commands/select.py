@@ -35,6 +35,11 @@ class _Arguments(Options):
         "latency",
         choices=("latency", "macs", "params", "accuracy", "loss"),
     )
+    front: bool = option(
+        "Select only operators that no other one beats in accuracy (or loss) and in the cost of "
+        "--by, or else latency. Of more than --top, an even choice along this front is selected.",
+        False,
+    )
     diverse: bool = option("Keep only the first of several similar operators.", False)
     least_distance: float = option(
         "Distance below which --diverse considers operators similar: the number of different "
@@ -74,6 +79,7 @@ def command(given: _Arguments) -> int:
         by=given.by,
         diverse=given.diverse,
         least_distance=given.least_distance,
+        front=given.front,
     )
     folders = selection.write(summary, choices, Path(given.out)) if given.out and choices else []
     if given.as_json:
