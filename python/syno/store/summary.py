@@ -5,7 +5,7 @@ It holds data only. Operators are texts and keys, from which formulas, drawings 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -167,7 +167,7 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> Setti
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Read a whole study, within the transaction of the caller."""
     every = _evaluations(connection, study)
-    found = [e for e in every if _is_compared(e)]
+    found = [e for e in every if is_compared(e)]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
     of_operators = tuple(e for e in found if e.kind != BASELINE)
@@ -190,16 +190,18 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
 
 def evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
     """Return the evaluations in float32 on the validation split, which guide a search."""
-    return [e for e in _evaluations(connection, study) if _is_compared(e)]
+    return [e for e in _evaluations(connection, study) if is_compared(e)]
 
 
-def _is_compared(evaluation: Evaluation) -> bool:
-    return evaluation.split != TEST and evaluation.precision == FLOAT32
+def is_compared(evaluation: Evaluation | NamedRow) -> bool:
+    """Whether an evaluation, or its row, is in float32 on the validation split."""
+    precision = evaluation.recipe.get("precision", FLOAT32)
+    return bool(evaluation.split != TEST and precision == FLOAT32)
 
 
 def _evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
     objective = objective_of(study.settings)
-    return [_evaluation(row, objective) for row in _evaluation_rows(connection, study.id)]
+    return [as_evaluation(row, objective) for row in evaluation_rows(connection, study.id)]
 
 
 def _highest(evaluations: Iterable[Evaluation]) -> int:
@@ -215,7 +217,16 @@ def _stop_reason(events: list[EventRecord]) -> str:
     return str(marks[-1].data.get("reason", "")) if marks and marks[-1].kind == "stopped" else ""
 
 
-def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
+def evaluation_rows(
+    connection: Connection, study: int, proposals: Collection[int] | None = None
+) -> list[NamedRow]:
+    """Return the rows that evaluations are made of, by proposal and then in the order of storage.
+
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        proposals: the ids of the proposals; None for all of the study.
+    """
     proposal, evaluation = schema.proposal.c, schema.evaluation.c
     measurement, baseline = schema.measurement.c, schema.baseline.c
     environment = schema.environment.c
@@ -256,10 +267,13 @@ def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
         .where(proposal.study_id == study)
         .order_by(proposal.ask, evaluation.id)
     )
+    if proposals is not None:
+        query = query.where(proposal.id.in_(proposals))
     return list(connection.execute(query))
 
 
-def _evaluation(row: NamedRow, objective: Objective) -> Evaluation:
+def as_evaluation(row: NamedRow, objective: Objective) -> Evaluation:
+    """Return a row of `evaluation_rows` as an evaluation."""
     own = row.kind == BASELINE and row.baseline_ms is not None
     return Evaluation(
         ask=row.ask,
