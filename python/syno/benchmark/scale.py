@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from syno._util import checks
 from syno._util.errors import UserError
-from syno.benchmark.cluster import DRIVER, Cluster, Load, Operation, Recorded
+from syno.benchmark.cluster import Cluster, Load, Operation, Recorded
 from syno.benchmark.measured_store import measured
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -318,8 +318,3 @@ def _check(trial_seconds: float, failures: float, stragglers: float, latency_ms:
             "the latency of the database (--latency-ms) is from 0 to 10,000 milliseconds, "
             f"got {latency_ms:g}"
         )
-
-
-def is_driver(operation: OperationTime) -> bool:
-    """Whether the driver makes these calls."""
-    return operation.name in DRIVER
