@@ -128,8 +128,8 @@ class Filling:
             ).where(schema.study.c.id == study.id)
         ).one()
         self._events, self._head, self._specification = row
+        self.count = 0  # of rows
         self._environment = self._add_environment()
-        self.count = 0
 
     def operators(self, made: Iterable[MadeOperator]) -> None:
         """Write operators that nobody proposed yet, and those that are proposed."""

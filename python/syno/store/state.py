@@ -27,13 +27,14 @@ from syno.store.records import (
     BASELINE,
     OPERATOR,
     VALIDATION,
+    Environment,
     EventRecord,
     ProposalRecord,
     QuarantineRecord,
     RungResult,
     StudyRecord,
 )
-from syno.store.summary import as_evaluation, evaluation_rows, is_compared
+from syno.store.summary import as_evaluation, environments, evaluation_rows, is_compared
 
 # Of more proposals than this, the rows of the whole study are read again.
 _MOST_READ = 500
@@ -86,6 +87,7 @@ class StudyState:
         self.evaluated = 0
         self.versions = 0
         self._objective = objective_of(study.settings)
+        self._environments: dict[int, Environment] = {}
         self._known: dict[int, _Known] = {}  # in the order of the numbers
         self._by_key: dict[str, list[int]] = defaultdict(list)
         self._baselines: list[int] = []
@@ -182,6 +184,9 @@ class StudyState:
         rows: dict[int, list[NamedRow]] = defaultdict(list)
         for row in evaluation_rows(connection, self.study.id, touched):
             rows[row.ask].append(row)
+        there = {row.environment_id for own in rows.values() for row in own}
+        if there - self._environments.keys():
+            self._environments |= environments(connection, there - self._environments.keys())
         keys = None if not self.events else self._failed_keys(events, records)
         failures: list[Failed] = []
         if keys is None or keys:
@@ -236,7 +241,7 @@ class StudyState:
         new: list[tuple[int, RungResult]] = []
         for record in records:
             own = rows.get(record.ask, [])
-            self._take_one(replace(record, attempts=0), own)
+            self._take_one(replace(record, attempts=0) if record.attempts else record, own)
             new += [(row.id, _made(row)) for row in own if row.split == VALIDATION]
         new.sort(key=lambda each: each[0])
         self._insert(new)
@@ -252,7 +257,11 @@ class StudyState:
     def _take_one(self, record: ProposalRecord, rows: list[NamedRow]) -> None:
         known = _Known(
             record,
-            tuple(as_evaluation(row, self._objective) for row in rows if is_compared(row)),
+            tuple(
+                as_evaluation(row, self._objective, self._environments[row.environment_id])
+                for row in rows
+                if is_compared(row)
+            ),
             tuple(row.id for row in rows if row.split == VALIDATION),
             tuple(quarantine.by_results(record, rows)),
         )

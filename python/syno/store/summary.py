@@ -201,7 +201,9 @@ def is_compared(evaluation: Evaluation | NamedRow) -> bool:
 
 def _evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
     objective = objective_of(study.settings)
-    return [as_evaluation(row, objective) for row in evaluation_rows(connection, study.id)]
+    rows = evaluation_rows(connection, study.id)
+    there = environments(connection, {row.environment_id for row in rows})
+    return [as_evaluation(row, objective, there[row.environment_id]) for row in rows]
 
 
 def _highest(evaluations: Iterable[Evaluation]) -> int:
@@ -229,7 +231,6 @@ def evaluation_rows(
     """
     proposal, evaluation = schema.proposal.c, schema.evaluation.c
     measurement, baseline = schema.measurement.c, schema.baseline.c
-    environment = schema.environment.c
     query = (
         select(
             proposal.ask,
@@ -243,16 +244,9 @@ def evaluation_rows(
             measurement.source_hash,
             baseline.median_ms.label("baseline_ms"),
             baseline.spread_ms.label("baseline_spread_ms"),
-            environment.device,
-            environment.platform,
-            environment.libraries,
-            environment.commit_hash,
-            environment.threads,
-            environment.rules,
         )
         .select_from(schema.proposal)
         .join(schema.evaluation, evaluation.proposal_id == proposal.id)
-        .join(schema.environment, environment.id == evaluation.environment_id)
         .outerjoin(schema.operator, schema.operator.c.id == proposal.operator_id)
         .outerjoin(
             schema.measurement,
@@ -272,7 +266,24 @@ def evaluation_rows(
     return list(connection.execute(query))
 
 
-def as_evaluation(row: NamedRow, objective: Objective) -> Evaluation:
+def environments(connection: Connection, identities: Collection[int]) -> dict[int, Environment]:
+    """Return the environments with these ids: few, while many evaluations refer to each."""
+    column = schema.environment.c
+    rows = connection.execute(
+        select(
+            column.id,
+            column.device,
+            column.platform,
+            column.libraries,
+            column.commit_hash,
+            column.threads,
+            column.rules,
+        ).where(column.id.in_(identities))
+    )
+    return {identity: Environment(*rest) for identity, *rest in rows}
+
+
+def as_evaluation(row: NamedRow, objective: Objective, environment: Environment) -> Evaluation:
     """Return a row of `evaluation_rows` as an evaluation."""
     own = row.kind == BASELINE and row.baseline_ms is not None
     return Evaluation(
@@ -297,14 +308,7 @@ def as_evaluation(row: NamedRow, objective: Objective) -> Evaluation:
         source_hash=row.source_hash,
         seconds=row.seconds,
         finished=row.finished,
-        environment=Environment(
-            device=row.device,
-            platform=row.platform,
-            libraries=row.libraries,
-            commit=row.commit_hash,
-            threads=row.threads,
-            rules=row.rules,
-        ),
+        environment=environment,
         details=row.details,
         rung_index=row.rung_index,
         objective=objective,
