@@ -6,6 +6,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.store import Outcome, Store
+from syno.store.objectives import Advance
 from syno.store.overview import best_of, study_json
 from syno.store.records import MeasurementResult
 from syno.store.tables import progress_lines
@@ -163,20 +164,21 @@ def test_a_study_without_progress_stops_and_a_longer_patience_resumes_it(store):
 
 def test_progress_is_counted_once_for_each_result(store, monkeypatch):
     study = Study.create(store, "study", settings(patience=4), FakeSpace())
-    read = []
+    added = []
 
-    def summary(record):
-        read.append(record)
-        return Store.summary(store, record)
+    def add(self, result):
+        added.append(result.accuracy)
+        return whole(self, result)
 
-    monkeypatch.setattr(store, "summary", summary)
+    whole = Advance.add
+    monkeypatch.setattr(Advance, "add", add)
     stale = []
     for accuracy in (0.5, 0.6, 0.4, 0.3):
         proposal = study.ask(2)[-1]
         study.tell(proposal.id, Outcome("ok", accuracy=accuracy, rung="tiny"))
         stale += [study.tally().stale, study.tally().stale]
     assert stale == [0, 0, 0, 0, 1, 1, 2, 2]
-    assert len(read) == 4
+    assert added == [0.5, 0.6, 0.4, 0.3]
 
 
 def test_a_stopper_of_the_caller_counts_progress_without_a_patience(store):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from syno._util.errors import UserError
-from syno.store import Outcome, Progress, Store, Worker
+from syno.store import Outcome, Store, Worker
 from syno.study import Study, StudySettings
 from syno.study.answers import Answers
 from syno.study.driver import drive
@@ -21,6 +21,7 @@ from syno.study.observer import Observer
 from syno.study.worker import MOST_LOSSES, MOST_TEXT, Bench, work
 
 from .fakes import FakeEvaluator, FakeRungs, FakeSpace, RealSpace, fake_ladder
+from .read_again import Whole, history_of, read_again
 
 EVALUATIONS = 12
 
@@ -96,14 +97,14 @@ def test_proposals_follow_from_the_log_up_to_what_they_have_seen(store, method):
     drive(study)
     for thread in threads:
         thread.join()
-    progress = store.progress(study.record)
+    progress = read_again(store, study.record)
     told = {e.data["ask"]: e.sequence for e in progress.events if e.kind == "told"}
     asked = {e.data["ask"]: e for e in progress.events if e.kind == "asked"}
     again = Study.load(store, "study", space)
     for proposal in progress.proposals[1:]:
         seen = asked[proposal.ask].data["seen"]
         assert asked[proposal.ask].sequence > seen
-        before = Progress(
+        before = Whole(
             progress.events[:seen],
             tuple(
                 p if told[p.ask] <= seen else dataclasses.replace(p, status=None, state="asked")
@@ -113,7 +114,7 @@ def test_proposals_follow_from_the_log_up_to_what_they_have_seen(store, method):
             tuple(r for r in progress.results if told[r.ask] <= seen),
             tuple(e for e in progress.evaluations if told[e.ask] <= seen),
         )
-        found = again._method.propose(again._history(proposal.ask, before))
+        found = again._method.propose(history_of(again, proposal.ask, before))
         assert (found.text, found.key) == (proposal.text, proposal.key)
 
 

@@ -25,7 +25,6 @@ from syno.store.records import (
     EventRecord,
     MeasurementResult,
     Outcome,
-    Progress,
     ProposalRecord,
     QuarantineRecord,
     RungResult,
@@ -36,6 +35,7 @@ from syno.store.records import (
 from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
 from syno.store.spot_checks import SpotCheck
+from syno.store.state import StudyState
 from syno.store.store import Store
 from syno.store.summary import StudySummary, check_search, current_settings
 
@@ -58,7 +58,6 @@ __all__ = [
     "LimitReachedError",
     "MeasurementResult",
     "Outcome",
-    "Progress",
     "ProposalRecord",
     "QuarantineRecord",
     "Recovery",
@@ -67,6 +66,7 @@ __all__ = [
     "SpotCheck",
     "Store",
     "StudyRecord",
+    "StudyState",
     "StudySummary",
     "UnavailableError",
     "VerificationResult",

@@ -25,6 +25,7 @@ from syno._util.errors import UserError
 from syno.store.records import utc_now
 
 WRITES = "syno_writes"
+CLOCK = "syno_clock"
 _LOCK = 0x73796E6F  # "syno": any fixed number
 _TIME = """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
@@ -101,9 +102,34 @@ def is_server(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
+class Clock:
+    """The time of one transaction, which is that of its first look at the clock.
+
+    So all rows of a transaction have one time, and it asks a server once. Where the order of times
+    matters, a transaction looks after it has locked what others wait for.
+
+    Args:
+        given: gives the time instead of the clock of the database, for a simulation.
+    """
+
+    def __init__(self, given: Callable[[], str] | None = None) -> None:
+        self._given, self._time = given, ""
+
+    def now(self, connection: Connection) -> str:
+        """The time, as `utc_now`."""
+        if not self._time:
+            self._time = _present(connection) if self._given is None else self._given()
+        return self._time
+
+
 def now(connection: Connection) -> str:
     """The present time, as `utc_now`, by the one clock that all processes of a store share: that of
     the server, or of the machine for SQLite."""
+    clock: Clock | None = connection.get_execution_options().get(CLOCK)
+    return _present(connection) if clock is None else clock.now(connection)
+
+
+def _present(connection: Connection) -> str:
     if not is_server(connection):
         return utc_now()
     return str(connection.scalar(text(f"SELECT {_TIME}")))

@@ -70,13 +70,32 @@ class Worker:
         return name in cls._open
 
 
+def machine() -> str:
+    """How the leases of this machine begin."""
+    return _machine()
+
+
+def expired(now: str) -> str:
+    """The time of the last heartbeats that are too old now. Times are texts in one form, so that
+    the database compares them as they are."""
+    moment = datetime.datetime.fromisoformat(now) - datetime.timedelta(seconds=EXPIRES_S)
+    # Leases of a heartbeat at this very moment are void, too.
+    return (moment + datetime.timedelta(microseconds=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@functools.cache
+def _own_start(process: int) -> str | None:
+    """When this process started; `process` is its id, which is another one after a fork."""
+    return _start_of(process)
+
+
 def is_held(lease: str | None, heartbeat: str | None, *, now: str | None = None) -> bool:
     """Whether somebody still works under this lease."""
     if lease is None or heartbeat is None:
         return False
     machine, process, start, _ = lease.split(":")
     if machine == _machine() and Path("/proc").is_dir():
-        if int(process) == os.getpid() and _start_of(os.getpid()) == start:
+        if int(process) == os.getpid() and _own_start(os.getpid()) == start:
             return Worker.is_open(lease)
         if _start_of(int(process)) != start:
             return False

@@ -10,7 +10,7 @@ transaction of the caller, and take the time from the database.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, or_, select
 
 from syno._util.errors import InternalError
 from syno.store import lease as leases
@@ -18,7 +18,7 @@ from syno.store import schema
 from syno.store.engine import now
 from syno.store.errors import AlreadyCompletedError, LeaseLostError
 from syno.store.records import COMPLETED, PENDING
-from syno.store.rows import add, change
+from syno.store.rows import add, change, rewrite
 
 # How a lease ended.
 ANSWERED = "answered"
@@ -34,7 +34,14 @@ _proposal = schema.proposal.c
 _lease = schema.lease.c
 
 
-def take(connection: Connection, identity: int, worker: str, *, counted: bool = True) -> int:
+def take(
+    connection: Connection,
+    identity: int,
+    worker: str,
+    *,
+    counted: bool = True,
+    row: RowMapping | None = None,
+) -> int:
     """Lease a proposal, which nobody holds, to a worker.
 
     Args:
@@ -42,26 +49,23 @@ def take(connection: Connection, identity: int, worker: str, *, counted: bool = 
         identity: the id of the proposal.
         worker: the name of the worker.
         counted: whether this counts as an attempt.
+        row: of the proposal, if the transaction has locked and read it.
 
     Returns:
         The token of the lease.
     """
     time = now(connection)
     end(connection, identity, LOST)  # a lease that nobody ended
-    change(
-        connection,
-        schema.proposal,
-        _proposal.id == identity,
-        lease=worker,
-        heartbeat=time,
-        attempts=lambda row: row["attempts"] + int(counted),
-    )
-    rung = connection.scalar(select(_proposal.rung_index).where(_proposal.id == identity))
+    if row is None:
+        query = select(schema.proposal).where(_proposal.id == identity).with_for_update()
+        row = connection.execute(query).mappings().one()
+    attempts = row["attempts"] + int(counted)
+    rewrite(connection, schema.proposal, row, lease=worker, heartbeat=time, attempts=attempts)
     return add(
         connection,
         schema.lease,
         proposal_id=identity,
-        rung_index=rung,
+        rung_index=row["rung_index"],
         worker=worker,
         taken=time,
         ended=None,
@@ -103,26 +107,29 @@ def lease_next(
         The id of the proposal and the token of the lease; None if there is none.
     """
     own = worker if again else None
-    for identity in _waiting(connection, study, own):
-        row = connection.execute(
-            select(_proposal.lease, _proposal.heartbeat)
-            .where(_proposal.id == identity, _proposal.state == PENDING)
-            .with_for_update(skip_locked=True)
-        ).one_or_none()
-        if row is not None and _is_free(row.lease, row.heartbeat, now(connection), own):
-            return identity, take(connection, identity, worker, counted=counted)
+    for identity in waiting(connection, study, own):
+        query = select(schema.proposal).where(_proposal.id == identity, _proposal.state == PENDING)
+        row = connection.execute(query.with_for_update(skip_locked=True)).mappings().one_or_none()
+        if row is None or not _is_free(row["lease"], row["heartbeat"], now(connection), own):
+            continue
+        return identity, take(connection, identity, worker, counted=counted, row=row)
     return None
 
 
 def is_waiting(connection: Connection, study: int, worker: str | None = None) -> bool:
     """Whether a study has a pending proposal that nobody works on, but possibly `worker`."""
-    return bool(_waiting(connection, study, worker))
+    return bool(waiting(connection, study, worker))
 
 
-def _waiting(connection: Connection, study: int, worker: str | None) -> list[int]:
+def waiting(connection: Connection, study: int, worker: str | None = None) -> list[int]:
+    """List the ids of the pending proposals of a study that nobody works on, but possibly `worker`.
+
+    They are in the order of their numbers.
+    """
     query = (
         select(_proposal.id, _proposal.lease, _proposal.heartbeat)
         .where(_proposal.study_id == study, _proposal.state == PENDING)
+        .where(or_(*_may_be_free(now(connection), worker)))
         .order_by(_proposal.ask)
     )
     if worker is not None:
@@ -130,6 +137,18 @@ def _waiting(connection: Connection, study: int, worker: str | None) -> list[int
     rows = connection.execute(query).all()
     time = now(connection) if rows else ""
     return [row.id for row in rows if _is_free(row.lease, row.heartbeat, time, worker)]
+
+
+def _may_be_free(time: str, worker: str | None) -> list[ColumnElement[bool]]:
+    """Conditions of which every free proposal meets one, so that of many that other machines hold
+    none is read: see `lease.is_held`."""
+    found = [
+        _proposal.lease.is_(None),
+        _proposal.heartbeat.is_(None),
+        _proposal.heartbeat < leases.expired(time),
+        _proposal.lease.startswith(f"{leases.machine()}:", autoescape=True),
+    ]
+    return found if worker is None else [*found, _proposal.lease == worker]
 
 
 def _disputed(study: int, worker: str) -> Select[tuple[int]]:
@@ -147,32 +166,42 @@ def _is_free(lease: str | None, heartbeat: str | None, time: str, worker: str | 
     return own or not leases.is_held(lease, heartbeat, now=time)
 
 
-def check(connection: Connection, identity: int, token: int) -> bool:
+def check(connection: Connection, proposal: RowMapping, token: int) -> RowMapping | None:
     """Check that an answer under a token is to be stored.
 
+    Args:
+        connection: the transaction, which has locked the proposal.
+        proposal: its row.
+        token: of the lease.
+
     Returns:
-        False if it is stored already.
+        The row of the lease, which is the only open one of the proposal; None if the answer is
+        stored already.
 
     Raises:
         AlreadyCompletedError: if the proposal has an answer under another token.
         LeaseLostError: if the lease ended, or a later one exists.
     """
-    own = connection.execute(
-        select(_lease.proposal_id, _lease.ended, _lease.ending).where(_lease.id == token)
-    ).one_or_none()
-    if own is None or own.proposal_id != identity:
+    identity = proposal["id"]
+    latest = select(func.max(_lease.id)).where(_lease.proposal_id == identity).scalar_subquery()
+    query = select(schema.lease, latest.label("latest")).where(_lease.id == token)
+    own = connection.execute(query).mappings().one_or_none()
+    if own is None or own["proposal_id"] != identity:
         raise InternalError(f"no lease of proposal {identity} has the token {token}")
-    if own.ending == ANSWERED:
-        return False
-    row = connection.execute(
-        select(_proposal.ask, _proposal.state).where(_proposal.id == identity)
-    ).one()
-    if row.state == COMPLETED:
-        raise AlreadyCompletedError(f"proposal {identity} (ask {row.ask}) has a result already")
-    latest = connection.scalar(select(func.max(_lease.id)).where(_lease.proposal_id == identity))
-    if own.ended is not None or latest != token:
-        raise lost(identity, row.ask)
-    return True
+    if own["ending"] == ANSWERED:
+        return None
+    if proposal["state"] == COMPLETED:
+        raise completed(proposal)
+    if own["ended"] is not None or own["latest"] != token:
+        raise lost(identity, proposal["ask"])
+    return own
+
+
+def completed(proposal: RowMapping) -> AlreadyCompletedError:
+    """Make the error for an answer to a proposal that has one."""
+    return AlreadyCompletedError(
+        f"proposal {proposal['id']} (ask {proposal['ask']}) has a result already"
+    )
 
 
 def lost(identity: int, ask: int) -> LeaseLostError:

@@ -8,7 +8,7 @@ consists of a few statements and no work of the search.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, Text, func, insert, select, type_coerce, update
 
@@ -16,7 +16,7 @@ from syno._util.errors import InternalError
 from syno.store import lease as leases
 from syno.store import leasing, schema
 from syno.store.engine import now
-from syno.store.errors import AskTakenError, LimitReachedError
+from syno.store.errors import AskTakenError
 from syno.store.operators import Keys
 from syno.store.records import (
     BASELINE,
@@ -104,9 +104,9 @@ def events(connection: Connection, study: int, after: int = 0) -> list[EventReco
 
 
 def proposals(
-    connection: Connection, study: int, identity: int | None = None
+    connection: Connection, study: int, identities: Collection[int] | None = None
 ) -> list[ProposalRecord]:
-    """Return all proposals of a study in their order, or the one with the id `identity`."""
+    """Return all proposals of a study in their order, or those with the ids `identities`."""
     query = (
         select(
             _proposal.id,
@@ -126,8 +126,8 @@ def proposals(
         .where(_proposal.study_id == study)
         .order_by(_proposal.ask, _evaluation.id)
     )
-    if identity is not None:
-        query = query.where(_proposal.id == identity)
+    if identities is not None:
+        query = query.where(_proposal.id.in_(identities))
     first: dict[int, ProposalRecord] = {}
     for row in connection.execute(query):
         first.setdefault(row.id, ProposalRecord(*tuple(row)))
@@ -141,7 +141,6 @@ def ask(
     operator: tuple[str, str] | None,
     worker: str | None,
     *,
-    limit: int | None = None,
     counted: bool = True,
     seen: int | None = None,
 ) -> ProposalRecord:
@@ -153,18 +152,14 @@ def ask(
         number: of the proposal. Numbers increase by one, from 0 or 1.
         operator: its text and key; None for the baseline.
         worker: the name of the worker; None leaves the proposal to whichever worker takes it.
-        limit: of the operators that are evaluated: see `check_limit`.
         counted: whether this counts as an attempt.
         seen: the number of events of the study when its history was read, from which the operator
             follows. The event of the proposal holds it.
 
     Raises:
         AskTakenError: if `number` is not the next number.
-        LimitReachedError: as in `check_limit`.
     """
     lock_study(connection, study)
-    if limit is not None and operator is not None:
-        check_limit(connection, study, limit, worker)
     last = connection.scalar(select(func.max(_proposal.ask)).where(_proposal.study_id == study))
     expected = (0, 1) if last is None else (last + 1,)
     if number not in expected:
@@ -195,41 +190,12 @@ def ask(
     return dataclasses.replace(made, attempts=int(counted), token=token)
 
 
-def check_limit(connection: Connection, study: int, limit: int, worker: str | None) -> None:
-    """Check that the study may propose another operator.
-
-    Pending proposals of `worker` itself do not count. For a driver (None), which evaluates nothing
-    itself, all pending proposals do.
-
-    Raises:
-        LimitReachedError: if the operators that were evaluated, and those that other processes
-            evaluate for the first time, are as many as `limit`.
-        AskTakenError: if an evaluation was interrupted, which is to be repeated first.
-    """
-    spent = 0
-    waiting: set[int] = set()
-    for record in proposals(connection, study):
-        if record.kind == OPERATOR:
-            spent += record.is_evaluated
-            if record.status is None:
-                waiting.add(record.ask)
-    for number, is_held, holder in open_proposals(connection, study):
-        if number not in waiting or (worker is not None and holder == worker):
-            continue
-        if worker is not None and not is_held:
-            raise AskTakenError(f"proposal {number} of the study was interrupted and comes first")
-        spent += 1
-    if spent >= limit:
-        raise LimitReachedError(f"{limit} operators of the study are evaluated or being evaluated")
-
-
 def promote(
     connection: Connection,
     identity: int,
     rung: int,
     worker: str | None,
     *,
-    results: int | None = None,
     counted: bool = True,
 ) -> int | None:
     """Promote a completed proposal to the next rung: it is pending again and leased.
@@ -239,22 +205,18 @@ def promote(
         identity: the id of the proposal.
         rung: the next rung.
         worker: as in `ask`.
-        results: the number of `rung_results` on which the decision is based.
         counted: as in `ask`.
 
     Returns:
         The token of the lease; None without a worker.
 
     Raises:
-        AskTakenError: if another process promoted it first, or the study has further results, so
-            that the decision has to be made again.
+        AskTakenError: if another process promoted it first.
     """
     row = connection.execute(
         select(_proposal.study_id, _proposal.ask).where(_proposal.id == identity)
     ).one()
     lock_study(connection, row.study_id)
-    if results is not None and results != len(rung_results(connection, row.study_id)):
-        raise AskTakenError(f"the study has new results since proposal {identity} was chosen")
     changed = change(
         connection,
         schema.proposal,
@@ -351,7 +313,7 @@ def lease(
     if found is None:
         return None
     identity, token = found
-    return dataclasses.replace(proposals(connection, study, identity)[0], token=token)
+    return dataclasses.replace(proposals(connection, study, [identity])[0], token=token)
 
 
 def renew(connection: Connection, identity: int, worker: str) -> bool:

@@ -184,23 +184,8 @@ class Objectives:
             results: of operators, in the order in which they ended.
             reference: as in `volume`; the first result if it is None.
         """
-        kept: list[R] = []
-        found: list[float | None] = []
-        value: float | None = None
-        for result in results:
-            archive = self.archive([*kept, result])
-            if archive != kept and len(self.targets) == 1:
-                scores = self.scores(archive[0])
-                value = None if scores is None else scores[0]
-            elif archive != kept:
-                units = self.units(reference or results[0])
-                if units is not None:
-                    others = [self.shares(other, units) for other in kept]
-                    origin = (0.0,) * len(units)
-                    value = (value or 0.0) + gain(self.shares(result, units), others, origin)
-            kept = archive
-            found.append(value)
-        return found
+        advance = Advance(self, reference)
+        return [advance.add(result) for result in results]
 
     def volume(self, results: Iterable[Result], reference: Result | None) -> float | None:
         """Return the hypervolume of the archive, in units of a reference result.
@@ -349,15 +334,69 @@ def stale(progress: Sequence[float | None]) -> int:
     Args:
         progress: as `Objectives.progress` returns it.
     """
-    count = 0
-    reached: float | None = None
+    counted = _Stale()
     for value in progress:
-        count += 1
+        counted.add(value)
+    return counted.count
+
+
+class _Stale:
+    """The number of the latest values without progress."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._reached: float | None = None
+
+    def add(self, value: float | None) -> None:
+        """Take the next value."""
+        self.count += 1
         if value is None:
-            continue
+            return
+        reached = self._reached
         if reached is None or value - reached > LEAST_PROGRESS * abs(reached):
-            reached, count = value, 0
-    return count
+            self._reached, self.count = value, 0
+
+
+class Advance:
+    """How good the results of a study are, while one after the other arrives.
+
+    It gives the values of `Objectives.progress`, and as `stale` the number of the latest results
+    without progress.
+
+    Args:
+        objectives: of the study.
+        reference: as in `Objectives.progress`.
+    """
+
+    def __init__(self, objectives: Objectives, reference: Result | None) -> None:
+        self._objectives, self._reference = objectives, reference
+        self._kept: list[Result] = []
+        self._value: float | None = None
+        self._stale = _Stale()
+
+    @property
+    def stale(self) -> int:
+        """The number of the latest results without progress."""
+        return self._stale.count
+
+    def add(self, result: Result) -> float | None:
+        """Take the next result; return how good the results are up to it."""
+        objectives, kept = self._objectives, self._kept
+        self._reference = self._reference or result
+        archive = objectives.archive([*kept, result])
+        if archive != kept and len(objectives.targets) == 1:
+            scores = objectives.scores(archive[0])
+            self._value = None if scores is None else scores[0]
+        elif archive != kept:
+            units = objectives.units(self._reference)
+            if units is not None:
+                others = [objectives.shares(other, units) for other in kept]
+                origin = (0.0,) * len(units)
+                added = gain(objectives.shares(result, units), others, origin)
+                self._value = (self._value or 0.0) + added
+        self._kept = archive
+        self._stale.add(self._value)
+        return self._value
 
 
 def expected_improvement(progress: Sequence[float | None], more: int) -> float | None:

@@ -10,6 +10,8 @@ such a row holds is checked by its seal alone.
 
 from __future__ import annotations
 
+import functools
+
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
@@ -42,6 +44,7 @@ class Keys:
         return KEY_VERSION if self.derived(text, specification) == key else 0
 
 
+@functools.lru_cache(maxsize=8)
 def _specification(content: str) -> Specification | None:
     """The specification with this JSON, None for what is none."""
     try:

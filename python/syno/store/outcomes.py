@@ -7,7 +7,6 @@ from sqlalchemy import Connection, select
 from syno._util.errors import InternalError, UserError
 from syno.store import leasing, log, schema
 from syno.store.engine import now
-from syno.store.errors import AlreadyCompletedError
 from syno.store.records import (
     COMPLETED,
     BaselineLatency,
@@ -19,7 +18,7 @@ from syno.store.records import (
     digest,
     plain,
 )
-from syno.store.rows import Rows, add, change, find_or_add
+from syno.store.rows import Rows, add, find_or_add, rewrite
 
 # Of one result as JSON, with all its details.
 MOST_BYTES = 1 << 20
@@ -57,35 +56,36 @@ def tell(
         raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` returned")
     # Every transaction locks the study first, so that no two wait for each other.
     log.lock_study(connection, study)
-    row = connection.execute(
-        select(
-            _proposal.study_id,
-            _proposal.ask,
-            _proposal.state,
-            _proposal.operator_id,
-            _proposal.rung_index,
-            _proposal.lease,
+    row = (
+        connection.execute(
+            select(schema.proposal).where(_proposal.id == identity).with_for_update()
         )
-        .where(_proposal.id == identity)
-        .with_for_update()
-    ).one()
-    if token is not None and not leasing.check(connection, identity, token):
-        return
-    if row.state == COMPLETED:
-        raise AlreadyCompletedError(f"proposal {identity} (ask {row.ask}) has a result already")
-    if worker is not None and row.lease != worker:
-        raise leasing.lost(identity, row.ask)
+        .mappings()
+        .one()
+    )
+    lease = None
+    if token is not None:
+        lease = leasing.check(connection, row, token)
+        if lease is None:
+            return
+    if row["state"] == COMPLETED:
+        raise leasing.completed(row)
+    if worker is not None and row["lease"] != worker:
+        raise leasing.lost(identity, row["ask"])
     rows = Rows()
     for each in (outcome, *outcome.beside):
-        where = (identity, row.rung_index)
-        _add_result(connection, where, row.operator_id, each, environment, rows)
-    own = _proposal.id == identity
-    change(connection, schema.proposal, own, state=COMPLETED, lease=None, heartbeat=None)
-    leasing.end(connection, identity, leasing.ANSWERED)
-    data = {"proposal": identity, "ask": row.ask, "status": outcome.status}
-    if row.rung_index:
-        data["rung"] = row.rung_index
-    log.append(connection, row.study_id, "told", data, rows)
+        where = (identity, row["rung_index"])
+        _add_result(connection, where, row["operator_id"], each, environment, rows)
+    rewrite(connection, schema.proposal, row, state=COMPLETED, lease=None, heartbeat=None)
+    if lease is None:
+        leasing.end(connection, identity, leasing.ANSWERED)
+    else:  # no other one is open
+        ended = {"ended": now(connection), "ending": leasing.ANSWERED}
+        rewrite(connection, schema.lease, lease, **ended)
+    data = {"proposal": identity, "ask": row["ask"], "status": outcome.status}
+    if row["rung_index"]:
+        data["rung"] = row["rung_index"]
+    log.append(connection, row["study_id"], "told", data, rows)
 
 
 def add_evaluation(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from syno.store import lease as leases
 from syno.store import schema
@@ -90,6 +90,21 @@ def workers(connection: Connection) -> list[WorkerRecord]:
     return found
 
 
+def able(connection: Connection, tags: Sequence[str]) -> list[str]:
+    """List the names of the workers that are there and have all these tags."""
+    rows = connection.execute(
+        select(_worker.name, _worker.tags, _worker.heartbeat)
+        .where(_worker.ended.is_(None))
+        .order_by(_worker.id)
+    ).all()
+    time, needed = now(connection) if rows else "", set(tags)
+    return [
+        row.name
+        for row in rows
+        if needed <= set(row.tags) and leases.is_held(row.name, row.heartbeat, now=time)
+    ]
+
+
 def drive(connection: Connection, study: int, holder: str) -> int | None:
     """Make a process the driver of a study, which no other process drives.
 
@@ -147,8 +162,7 @@ def leave_driver(connection: Connection, study: int, token: int) -> None:
     change(connection, schema.driver, *own, ended=now(connection))
 
 
-def driven(connection: Connection) -> list[int]:
-    """List the studies whose driver has not ended: also those whose driver died, because what it
+def driven() -> Select[tuple[int]]:
+    """Select the studies whose driver has not ended: also those whose driver died, because what it
     proposed is to be evaluated, and another driver will go on."""
-    query = select(_driver.study_id).where(_driver.ended.is_(None)).order_by(_driver.study_id)
-    return list(connection.scalars(query))
+    return select(_driver.study_id).where(_driver.ended.is_(None))

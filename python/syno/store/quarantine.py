@@ -9,6 +9,8 @@ transaction of the caller.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, delete, or_, select
 
@@ -16,6 +18,7 @@ from syno._util.errors import InternalError, UserError
 from syno.operators.summary import is_named, short_id
 from syno.store import log, schema
 from syno.store.engine import now
+from syno.store.raw import NamedRow
 from syno.store.records import (
     BASELINE,
     COMPLETED,
@@ -27,6 +30,7 @@ from syno.store.records import (
     OUT_OF_MEMORY,
     PENDING,
     TIMEOUT,
+    ProposalRecord,
     QuarantineRecord,
 )
 from syno.store.rows import Rows, change, put
@@ -34,6 +38,8 @@ from syno.store.rows import Rows, change, put
 _quarantine = schema.quarantine.c
 _proposal = schema.proposal.c
 _evaluation = schema.evaluation.c
+# How the reason begins if the cause is outside of the operator.
+_OUTSIDE = tuple(f"{kind}:" for kind in (CRASH, HANG, OUT_OF_MEMORY))
 
 
 def add(connection: Connection, proposal: int, kind: str, reason: str) -> int:
@@ -51,16 +57,16 @@ def add(connection: Connection, proposal: int, kind: str, reason: str) -> int:
         raise InternalError(f"proposal {proposal} has no operator that could fail")
     log.lock_study(connection, row.study_id)
     same = (_quarantine.study_id == row.study_id) & (_quarantine.operator_id == row.operator_id)
-    failures = int(connection.scalar(select(_quarantine.failures).where(same)) or 0) + 1
-    values = {"failures": failures, "kind": kind, "reason": reason, "updated": now(connection)}
-    if failures == 1:
+    count = int(connection.scalar(select(_quarantine.failures).where(same)) or 0) + 1
+    values = {"failures": count, "kind": kind, "reason": reason, "updated": now(connection)}
+    if count == 1:
         ids = {"study_id": row.study_id, "operator_id": row.operator_id}
         put(connection, schema.quarantine, **ids, **values)
     else:
         change(connection, schema.quarantine, same, **values)
     data = {"proposal": proposal, "ask": row.ask, "failure": kind, "reason": reason}
     log.append(connection, row.study_id, "failed", data)
-    return failures
+    return count
 
 
 def quarantined(connection: Connection, study: int) -> list[QuarantineRecord]:
@@ -94,9 +100,75 @@ def quarantined(connection: Connection, study: int) -> list[QuarantineRecord]:
     return sorted(first.values(), key=lambda record: record.ask)
 
 
+class Failed(NamedTuple):
+    """An operator that failed too often."""
+
+    key: str
+    text: str
+    failures: int
+    kind: str
+    reason: str
+    updated: str
+
+
+def failures(
+    connection: Connection, study: int, keys: Collection[str] | None = None
+) -> list[Failed]:
+    """List the operators of a study that failed too often, or those of them with these keys."""
+    operator = schema.operator.c
+    query = (
+        select(
+            operator.key,
+            operator.text,
+            _quarantine.failures,
+            _quarantine.kind,
+            _quarantine.reason,
+            _quarantine.updated,
+        )
+        .select_from(schema.quarantine)
+        .join(schema.operator)
+        .where(_quarantine.study_id == study, _quarantine.failures >= MOST_FAILURES)
+    )
+    if keys is not None:
+        query = query.where(operator.key.in_(keys))
+    return [Failed(*row) for row in connection.execute(query)]
+
+
+def by_results(record: ProposalRecord, rows: Iterable[NamedRow]) -> list[QuarantineRecord]:
+    """List what the results of one proposal say: see `quarantined`.
+
+    Args:
+        record: the proposal.
+        rows: of all its evaluations, in the order of storage.
+    """
+    found = []
+    for row in rows:
+        is_last = record.state == COMPLETED and row.rung_index == record.rung_index
+        failed = row.status in (ERROR, TIMEOUT) and row.accuracy is None
+        is_baseline = record.kind == BASELINE and row.reason.startswith(_OUTSIDE)
+        if is_last and failed and (_is_given_up(row.reason) or is_baseline):
+            found.append(_by_result(record.key, record.text, record.ask, row.reason, row.finished))
+    return found
+
+
+def _is_given_up(reason: str) -> bool:
+    before, after = GIVEN_UP.split("{}")
+    is_long = len(reason) >= len(before) + len(after)
+    return is_long and reason.startswith(before) and reason.endswith(after)
+
+
+def _by_result(
+    key: str | None, text: str | None, ask: int, reason: str, finished: str
+) -> QuarantineRecord:
+    kind = next((k for k in (HANG, OUT_OF_MEMORY) if reason.startswith(f"{k}:")), CRASH)
+    given_up = re.fullmatch(GIVEN_UP.format(r"(\d+)"), reason)
+    count = int(given_up[1]) if given_up else MOST_FAILURES
+    return QuarantineRecord(key or BASELINE, text or "", ask, count, kind, reason, finished)
+
+
 def _by_results(connection: Connection, study: int) -> list[QuarantineRecord]:
     """List what the results show: operators that were given up, and a baseline that failed."""
-    outside = [_evaluation.reason.like(f"{kind}:%") for kind in (CRASH, HANG, OUT_OF_MEMORY)]
+    outside = [_evaluation.reason.like(f"{start}%") for start in _OUTSIDE]
     rows = connection.execute(
         select(
             schema.operator.c.key,
@@ -121,15 +193,7 @@ def _by_results(connection: Connection, study: int) -> list[QuarantineRecord]:
         )
         .order_by(_proposal.ask, _evaluation.id)
     )
-    found = []
-    for key, text, ask, reason, finished in rows:
-        kind = next((k for k in (HANG, OUT_OF_MEMORY) if reason.startswith(f"{k}:")), CRASH)
-        given_up = re.fullmatch(GIVEN_UP.format(r"(\d+)"), reason)
-        failures = int(given_up[1]) if given_up else MOST_FAILURES
-        found.append(
-            QuarantineRecord(key or BASELINE, text or "", ask, failures, kind, reason, finished)
-        )
-    return found
+    return [_by_result(*row) for row in rows]
 
 
 def leave(connection: Connection, study: int, key: str | None) -> list[QuarantineRecord]:

@@ -11,12 +11,9 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from syno.store.documents import Details, EventData, Recipe, SettingsDocument
-
-if TYPE_CHECKING:
-    from syno.store.evaluation import Evaluation
 
 OK = "ok"
 PAUSED = "paused"  # a training that is resumed later; it is not stored
@@ -307,22 +304,3 @@ class EventRecord:
     kind: str
     data: EventData
     created: str
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A study at one moment of its log, which is that after its last event.
-
-    proposals: in their order; results: as `Store.rung_results`; evaluations: as
-        `Store.evaluations`.
-    """
-
-    events: tuple[EventRecord, ...]
-    proposals: tuple[ProposalRecord, ...]
-    results: tuple[RungResult, ...]
-    evaluations: tuple[Evaluation, ...]
-
-    @property
-    def seen(self) -> int:
-        """The number of events."""
-        return len(self.events)

@@ -93,6 +93,14 @@ def _savepoint(connection: Connection) -> contextlib.AbstractContextManager[obje
     return connection.begin_nested()
 
 
+def rewrite(connection: Connection, table: Table, row: RowMapping, **values: object) -> None:
+    """Changes one row, which the transaction has locked and read with all its columns."""
+    given = {name: _value(value, row) for name, value in values.items()}
+    same = [column == row[column.name] for column in table.primary_key.columns]
+    made = seal(table, {**row, **given})
+    connection.execute(update(table).where(*same).values(**given, seal=made))
+
+
 def change(
     connection: Connection, table: Table, *where: ColumnElement[bool], **values: object
 ) -> int:
@@ -102,10 +110,7 @@ def change(
     """
     found = connection.execute(select(table).where(*where).with_for_update()).mappings().all()
     for row in found:
-        given = {name: _value(value, row) for name, value in values.items()}
-        same = [column == row[column.name] for column in table.primary_key.columns]
-        made = seal(table, {**row, **given})
-        connection.execute(update(table).where(*same).values(**given, seal=made))
+        rewrite(connection, table, row, **values)
     return len(found)
 
 

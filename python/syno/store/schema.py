@@ -28,6 +28,7 @@ comes last: that is where a migration puts it.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from sqlalchemy import (
@@ -61,6 +62,7 @@ READABLE_SINCE = 5
 SINCE = {"worker": 7, "lease": 7, "driver": 7, "spot_check": 8, "distrust": 8}
 
 metadata = MetaData()
+_scan = json.JSONDecoder().scan_once
 
 
 class JsonText(TypeDecorator[Any]):
@@ -75,7 +77,13 @@ class JsonText(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """From the database."""
-        return None if value is None else parsed_json(value)
+        if value is None:
+            return None
+        try:  # canonical text has no spaces around it, which `json.loads` looks for
+            found, end = _scan(value, 0)
+        except (StopIteration, ValueError, RecursionError):
+            return parsed_json(value)
+        return found if end == len(value) else parsed_json(value)
 
 
 def _reference(name: str, target: str, *, null: bool = False) -> Column[int]:

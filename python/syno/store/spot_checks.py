@@ -208,7 +208,7 @@ class SpotChecks:
             _set(connection, row, state=AGREED)
             return []
         _set(connection, row, state=DISPUTED, first=first)
-        record = log.proposals(connection, self._study, row["proposal_id"])[0]
+        record = log.proposals(connection, self._study, [row["proposal_id"]])[0]
         rows = Rows()
         _take_back(connection, self._study, [record.id], rows)
         workers = f"workers {short_worker(row['worker'])} and {short_worker(row['checker'])}"
@@ -347,7 +347,7 @@ def _set(connection: Connection, row: RowMapping, **values: object) -> None:
 
 
 def _made(connection: Connection, row: RowMapping) -> SpotCheck:
-    record = log.proposals(connection, row["study_id"], row["proposal_id"])[0]
+    record = log.proposals(connection, row["study_id"], [row["proposal_id"]])[0]
     workers = tuple(w for w in (row["worker"], row["checker"]) if w is not None)
     return SpotCheck(row["sequence"], record, workers, row["state"])
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ from syno.store import (
 )
 from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
-from syno.store.engine import WRITES, Address, make_engine, now, parse_address
-from syno.store.errors import DamagedError, damaged, not_a_store, translated
+from syno.store.engine import CLOCK, WRITES, Address, Clock, make_engine, now, parse_address
+from syno.store.errors import AskTakenError, DamagedError, damaged, not_a_store, translated
 from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
+from syno.store.limits import check_limit
 from syno.store.measurements import DeviceMeasurement, Imported
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
@@ -45,7 +46,6 @@ from syno.store.records import (
     Environment,
     EventRecord,
     Outcome,
-    Progress,
     ProposalRecord,
     QuarantineRecord,
     RungResult,
@@ -55,6 +55,7 @@ from syno.store.records import (
 from syno.store.recover import savable
 from syno.store.rows import add, find_or_add
 from syno.store.seals import seal
+from syno.store.state import StudyState
 from syno.store.summary import StudySummary, evaluations, summarize
 
 TIMEOUT_S = 10.0
@@ -68,6 +69,8 @@ class Store:
         self._address = address
         self._timeout = timeout
         self._url = address.name
+        # Gives the time instead of the clock of the database, where time is simulated.
+        self.clock: Callable[[], str] | None = None
         # In memory all threads share one connection and so take turns.
         self._turn = threading.Lock() if address.in_memory else contextlib.nullcontext()
 
@@ -162,6 +165,7 @@ class Store:
 
     @contextlib.contextmanager
     def _transaction(self, **options: object) -> Iterator[Connection]:
+        options[CLOCK] = Clock(self.clock)
         with (
             self._turn,
             translated(self.name, self._address.path, self._timeout),
@@ -272,28 +276,34 @@ class Store:
         counted: bool = True,
         seen: int | None = None,
         driver: int | None = None,
+        state: StudyState | None = None,
     ) -> ProposalRecord:
         """Stores a proposal and leases it to `worker`: see `log.ask`.
 
+        limit: of the operators that are evaluated: see `limits.check_limit`.
         driver: the token of the driver that proposes; DriverLostError if it is not the present one.
+        state: of the study, which is kept up; without it, all of the study is read for the limit.
         """
         with self._writing() as connection:
-            _check_driver(connection, study.id, driver)
+            log.lock_study(connection, study.id)
+            if driver is not None:
+                presence.check_driver(connection, study.id, driver)
+            if limit is not None and operator is not None:
+                state = state or StudyState(study)
+                state.read(connection)
+                check_limit(connection, state, limit, worker)
             return log.ask(
-                connection,
-                study.id,
-                number,
-                operator,
-                worker,
-                limit=limit,
-                counted=counted,
-                seen=seen,
+                connection, study.id, number, operator, worker, counted=counted, seen=seen
             )
 
-    def check_limit(self, study: StudyRecord, limit: int, worker: str | None) -> None:
-        """Looks whether `ask` would give `worker` another operator: see `log.check_limit`."""
-        with self._reading() as connection:
-            log.check_limit(connection, study.id, limit, worker)
+    def check_limit(
+        self, study: StudyRecord, limit: int, worker: str | None, state: StudyState | None = None
+    ) -> None:
+        """Looks whether `ask` would give `worker` another operator: see `limits.check_limit`."""
+        state = state or StudyState(study)
+        with self._snapshot() as connection:
+            state.read(connection)
+            check_limit(connection, state, limit, worker)
 
     def lease_open(
         self, study: StudyRecord, worker: str, *, counted: bool = True
@@ -308,14 +318,28 @@ class Store:
         rung: int,
         worker: str | None,
         *,
-        results: int | None = None,
         counted: bool = True,
         driver: int | None = None,
+        state: StudyState | None = None,
     ) -> int | None:
-        """Opens an answered proposal for the next rung of a ladder: see `log.promote`."""
+        """Opens an answered proposal for the next rung of a ladder: see `log.promote`.
+
+        state: of the study, by which the proposal was chosen. If the study has other results by
+        now, an AskTakenError says that the choice has to be made again.
+        """
         with self._writing() as connection:
-            _check_driver(connection, log.study_of(connection, proposal), driver)
-            return log.promote(connection, proposal, rung, worker, results=results, counted=counted)
+            study = log.study_of(connection, proposal)
+            log.lock_study(connection, study)
+            if driver is not None:
+                presence.check_driver(connection, study, driver)
+            if state is not None:
+                before = state.versions
+                state.read(connection)
+                if state.versions != before:
+                    raise AskTakenError(
+                        f"the study has new results since proposal {proposal} was chosen"
+                    )
+            return log.promote(connection, proposal, rung, worker, counted=counted)
 
     def rung_results(self, study: StudyRecord) -> list[RungResult]:
         """The study's evaluations on the hold-out split, in the order in which they were told."""
@@ -328,20 +352,16 @@ class Store:
         with self._reading() as connection:
             return evaluations(connection, study)
 
-    def progress(self, study: StudyRecord, known: Sequence[EventRecord] = ()) -> Progress:
-        """What the study has proposed and found, all at one moment of its log.
+    def state(self, study: StudyRecord) -> StudyState:
+        """Reads the whole study, as a value that `follow` keeps up."""
+        made = StudyState(study)
+        self.follow(made)
+        return made
 
-        Args:
-            study: the study.
-            known: the first events of its log, which are not read again.
-        """
+    def follow(self, state: StudyState) -> bool:
+        """Reads into `state` what is new since its last event; whether there was anything."""
         with self._snapshot() as connection:
-            return Progress(
-                (*known, *log.events(connection, study.id, after=len(known))),
-                tuple(log.proposals(connection, study.id)),
-                tuple(log.rung_results(connection, study.id)),
-                tuple(evaluations(connection, study)),
-            )
+            return state.read(connection)
 
     def sequence(self, study: StudyRecord) -> int:
         """The number of events of the study: anything that happens in it adds one."""
@@ -358,6 +378,11 @@ class Store:
     def unleased(self, study: StudyRecord) -> list[int]:
         """The numbers of the proposals that are open and that nobody works on."""
         return [ask for ask, is_held in self.open_proposals(study) if not is_held]
+
+    def waiting(self, study: StudyRecord) -> int:
+        """The number of the proposals that are open and that nobody works on."""
+        with self._reading() as connection:
+            return len(leasing.waiting(connection, study.id))
 
     def renew(self, proposal: int, worker: str) -> bool:
         """Writes a heartbeat; False when the lease went to somebody else."""
@@ -423,6 +448,11 @@ class Store:
                 return []
             return presence.workers(connection)
 
+    def able_workers(self, tags: Sequence[str]) -> list[str]:
+        """The names of the workers that are there and have all these tags."""
+        with self._reading() as connection:
+            return presence.able(connection, tags)
+
     def drive(self, study: StudyRecord, holder: str) -> int | None:
         """Makes `holder` the driver of the study, and gives its token; None where it has one."""
         with self._writing() as connection:
@@ -441,8 +471,8 @@ class Store:
     def driven(self) -> list[StudyRecord]:
         """The studies with a driver, whose proposals workers take, the oldest first."""
         with self._reading() as connection:
-            wanted = presence.driven(connection)
-        return [study for study in self.studies() if study.id in wanted]
+            query = _study_query().where(schema.study.c.id.in_(presence.driven()))
+            return [_study_record(row) for row in connection.execute(query)]
 
     def add_failure(self, proposal: int, kind: str, reason: str) -> int:
         """Counts a failure of the proposal's operator, and gives how many there are now."""
@@ -453,6 +483,16 @@ class Store:
         """The operators that the study proposes no more, in the order of asking."""
         with self._reading() as connection:
             return quarantine.quarantined(connection, study.id)
+
+    def quarantine_reason(self, study: StudyRecord, key: str) -> str | None:
+        """Why the operator failed last, if it failed too often; None otherwise.
+
+        It is fast in a study of any size, and leaves out operators that were given up: a driver
+        proposes them no more.
+        """
+        with self._reading() as connection:
+            found = quarantine.failures(connection, study.id, [key])
+            return found[0].reason if found else None
 
     def leave_quarantine(self, study: StudyRecord, key: str | None) -> list[QuarantineRecord]:
         """Lets operators out whose keys begin with `key`, all for None: see `quarantine.leave`."""
@@ -493,12 +533,6 @@ class Store:
         record = study if isinstance(study, StudyRecord) else self.study(study)
         with self._reading() as connection:
             return summarize(connection, record)
-
-
-def _check_driver(connection: Connection, study: int, token: int | None) -> None:
-    if token is not None:
-        log.lock_study(connection, study)
-        presence.check_driver(connection, study, token)
 
 
 def _is_there(address: Address) -> bool:

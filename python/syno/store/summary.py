@@ -5,7 +5,7 @@ It holds data only. Operators are texts and keys, from which formulas, drawings 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -167,7 +167,7 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> Setti
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Read a whole study, within the transaction of the caller."""
     every = _evaluations(connection, study)
-    found = [e for e in every if _is_compared(e)]
+    found = [e for e in every if is_compared(e)]
     events = log.events(connection, study.id)
     proposals = log.proposals(connection, study.id)
     of_operators = tuple(e for e in found if e.kind != BASELINE)
@@ -190,16 +190,20 @@ def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
 
 def evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
     """Return the evaluations in float32 on the validation split, which guide a search."""
-    return [e for e in _evaluations(connection, study) if _is_compared(e)]
+    return [e for e in _evaluations(connection, study) if is_compared(e)]
 
 
-def _is_compared(evaluation: Evaluation) -> bool:
-    return evaluation.split != TEST and evaluation.precision == FLOAT32
+def is_compared(evaluation: Evaluation | NamedRow) -> bool:
+    """Whether an evaluation, or its row, is in float32 on the validation split."""
+    precision = evaluation.recipe.get("precision", FLOAT32)
+    return bool(evaluation.split != TEST and precision == FLOAT32)
 
 
 def _evaluations(connection: Connection, study: StudyRecord) -> list[Evaluation]:
     objective = objective_of(study.settings)
-    return [_evaluation(row, objective) for row in _evaluation_rows(connection, study.id)]
+    rows = evaluation_rows(connection, study.id)
+    there = environments(connection, {row.environment_id for row in rows})
+    return [as_evaluation(row, objective, there[row.environment_id]) for row in rows]
 
 
 def _highest(evaluations: Iterable[Evaluation]) -> int:
@@ -215,10 +219,18 @@ def _stop_reason(events: list[EventRecord]) -> str:
     return str(marks[-1].data.get("reason", "")) if marks and marks[-1].kind == "stopped" else ""
 
 
-def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
+def evaluation_rows(
+    connection: Connection, study: int, proposals: Collection[int] | None = None
+) -> list[NamedRow]:
+    """Return the rows that evaluations are made of, by proposal and then in the order of storage.
+
+    Args:
+        connection: the transaction.
+        study: the id of the study.
+        proposals: the ids of the proposals; None for all of the study.
+    """
     proposal, evaluation = schema.proposal.c, schema.evaluation.c
     measurement, baseline = schema.measurement.c, schema.baseline.c
-    environment = schema.environment.c
     query = (
         select(
             proposal.ask,
@@ -232,16 +244,9 @@ def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
             measurement.source_hash,
             baseline.median_ms.label("baseline_ms"),
             baseline.spread_ms.label("baseline_spread_ms"),
-            environment.device,
-            environment.platform,
-            environment.libraries,
-            environment.commit_hash,
-            environment.threads,
-            environment.rules,
         )
         .select_from(schema.proposal)
         .join(schema.evaluation, evaluation.proposal_id == proposal.id)
-        .join(schema.environment, environment.id == evaluation.environment_id)
         .outerjoin(schema.operator, schema.operator.c.id == proposal.operator_id)
         .outerjoin(
             schema.measurement,
@@ -256,10 +261,30 @@ def _evaluation_rows(connection: Connection, study: int) -> list[NamedRow]:
         .where(proposal.study_id == study)
         .order_by(proposal.ask, evaluation.id)
     )
+    if proposals is not None:
+        query = query.where(proposal.id.in_(proposals))
     return list(connection.execute(query))
 
 
-def _evaluation(row: NamedRow, objective: Objective) -> Evaluation:
+def environments(connection: Connection, identities: Collection[int]) -> dict[int, Environment]:
+    """Return the environments with these ids: few, while many evaluations refer to each."""
+    column = schema.environment.c
+    rows = connection.execute(
+        select(
+            column.id,
+            column.device,
+            column.platform,
+            column.libraries,
+            column.commit_hash,
+            column.threads,
+            column.rules,
+        ).where(column.id.in_(identities))
+    )
+    return {identity: Environment(*rest) for identity, *rest in rows}
+
+
+def as_evaluation(row: NamedRow, objective: Objective, environment: Environment) -> Evaluation:
+    """Return a row of `evaluation_rows` as an evaluation."""
     own = row.kind == BASELINE and row.baseline_ms is not None
     return Evaluation(
         ask=row.ask,
@@ -283,14 +308,7 @@ def _evaluation(row: NamedRow, objective: Objective) -> Evaluation:
         source_hash=row.source_hash,
         seconds=row.seconds,
         finished=row.finished,
-        environment=Environment(
-            device=row.device,
-            platform=row.platform,
-            libraries=row.libraries,
-            commit=row.commit_hash,
-            threads=row.threads,
-            rules=row.rules,
-        ),
+        environment=environment,
         details=row.details,
         rung_index=row.rung_index,
         objective=objective,

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.store import (
+    Environment,
     LeaseLostError,
     Outcome,
     ProposalRecord,
-    QuarantineRecord,
+    RungResult,
     Store,
     StudyRecord,
     Worker,
@@ -100,6 +101,11 @@ class Answers:
         return self._worker.name
 
     @property
+    def environment(self) -> Environment:
+        """The machine and software of the results of this object."""
+        return self._environment
+
+    @property
     def max_attempts(self) -> int:
         """The number of attempts at an operator that may end with the process of the search."""
         return int(self.settings.training.get("max_attempts") or MAX_ATTEMPTS)
@@ -109,9 +115,9 @@ class Answers:
         rung = None if self.settings.ladder is None else record.rung_index
         return Proposal(record.id, record.ask, record.kind, operator, record.attempts, rung)
 
-    def quarantined(self) -> dict[str, QuarantineRecord]:
-        """Return the operators in quarantine, by key."""
-        return {found.key: found for found in self.store.quarantined(self.record)}
+    def quarantine_reason(self, key: str) -> str | None:
+        """Return why an operator failed too often in the study; None if it did not."""
+        return self.store.quarantine_reason(self.record, key)
 
     def settle(self, record: ProposalRecord) -> bool:
         """Store the result of a leased proposal that is not to be evaluated; return whether it was.
@@ -119,9 +125,9 @@ class Answers:
         It is in quarantine, because a run was killed before it stored that result, or its
         evaluation ended the process too often. The baseline is never given up.
         """
-        found = self.quarantined().get(record.key or "")
+        found = None if record.key is None else self.quarantine_reason(record.key)
         if found is not None:
-            reason = in_quarantine(found.reason)
+            reason = in_quarantine(found)
         elif record.kind == BASELINE:
             return False
         elif self.counts_attempts and record.attempts > self.max_attempts:
@@ -224,9 +230,14 @@ class Answers:
         Args:
             finished: only list those of evaluations that run in other processes.
         """
+        records, results = self.store.proposals(self.record), self.store.rung_results(self.record)
+        return self._checkpoints(records, results, finished=finished)
+
+    def _checkpoints(
+        self, records: list[ProposalRecord], results: list[RungResult], *, finished: bool
+    ) -> set[tuple[str, int]]:
         if self.ladder is None:
             return set()
-        records, results = self.store.proposals(self.record), self.store.rung_results(self.record)
         promotions = Promotions(self.ladder, records, results)
         if finished:
             return promotions.pending_checkpoints()

@@ -1,8 +1,8 @@
 """A search whose proposals others evaluate: it proposes, and workers (`worker.py`) take and answer.
 
-The driver keeps a few proposals waiting in the store. It reads its history from the store before
-each of them, and the event of a proposal holds how many events that history had: so the proposals
-follow from the log, whichever worker answers when.
+The driver keeps a few proposals waiting in the store. Before each of them it reads what is new in
+the log, and the event of a proposal holds how many events it has seen: so the proposals follow from
+the log, whichever worker answers when.
 
 A driver has a lease on its study. When it dies, another one takes over and goes on from the log.
 """
@@ -16,19 +16,20 @@ import time
 from collections.abc import Callable, Iterator
 
 from syno._util.errors import UserError
-from syno.store import HEARTBEAT_S, DriverLostError, Evaluation, Outcome, WorkerRecord
-from syno.store.records import BASELINE, OPERATOR, BaselineLatency, MeasurementResult
+from syno.store import HEARTBEAT_S, DriverLostError, Evaluation, Outcome
+from syno.store.records import OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import FINISHED, baseline_failure, default_stopper
 from syno.study.observer import Observer
 from syno.study.patience import patiently
+from syno.study.sparingly import Sparingly
 from syno.study.spot_checks import Checking
 from syno.study.stoppers import Stopper, StopReason
 from syno.study.study import Study
 
-_LOOK_S = 0.1  # between two looks at the number of events
-_PAUSE_S = 1.0  # after which workers, limits and leases are looked at in any case
+LOOK_S = 0.1  # between two looks at the number of events
+PAUSE_S = 1.0  # after which workers, limits and leases are looked at in any case
 _ALONE_S = 20.0  # without any worker, after which a note says so
 # Reasons to stop that let workers take what is waiting still.
 _COMPLETE = ("evaluations", "exhausted")
@@ -58,7 +59,7 @@ def drive(
     Returns:
         Why the study stopped.
     """
-    driver = _Driver(study, stopper or default_stopper(study), observer or Observer())
+    driver = Driver(study, stopper or default_stopper(study), observer or Observer())
     driver.checkpoints, driver.weights = checkpoints, weights
     driver.watch = watch or (lambda: None)
     study.counts_progress |= getattr(driver.stopper, "looks_at_progress", False)
@@ -75,6 +76,8 @@ def drive(
         study.stop(reason)
         if checkpoints is not None and reason.name in FINISHED:
             checkpoints.keep(functools.partial(study.checkpoints_needed, finished=True))
+        if weights is not None:
+            weights.keep(study.weights_needed)
     except KeyboardInterrupt:
         study.stop(StopReason("interrupted", "interrupted from the keyboard"))
         raise
@@ -85,7 +88,19 @@ def drive(
     return reason
 
 
-class _Driver:
+def kept_waiting(workers: int) -> int:
+    """Return how many proposals may wait for so many workers before another one is made."""
+    return workers // 4
+
+
+class Driver:
+    """Proposes for one study, step by step: see `drive`, which calls the methods in their order.
+
+    Args:
+        study: the study.
+        stopper, observer: as in `drive`.
+    """
+
     def __init__(self, study: Study, stopper: Stopper, observer: Observer) -> None:
         self.study, self.stopper, self.observer = study, stopper, observer
         self.checkpoints: Checkpoints | None = None
@@ -94,8 +109,11 @@ class _Driver:
         self._limit: int | None = getattr(stopper, "evaluations", None)
         self._final: StopReason | None = None  # that lets workers take nothing more
         self._reported = 0  # events that the observer knows
+        self._keep_checkpoints, self._keep_weights = Sparingly(), Sparingly()
+        self._count = 0  # of workers, as they were counted last
+        self._counting = Sparingly()
         self._alone_since = time.monotonic()
-        self._checking = Checking(study, lambda: [w.name for w in self._able()], observer.on_note)
+        self._checking = Checking(study, self._able, observer.on_note)
 
     def take_over(self) -> None:
         """Become the driver, as soon as no other process is."""
@@ -108,7 +126,7 @@ class _Driver:
                 )
             waits = True
             self.watch()
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
         self.study.driver = token
 
     def leave(self) -> None:
@@ -119,112 +137,108 @@ class _Driver:
 
     def lead(self) -> StopReason:
         """Propose until the stopper stops the study and no evaluation runs."""
-        study, store = self.study, self.study.store
-        self._reported = store.sequence(study.record)
+        study = self.study
+        self._reported = study.follow().seen
         self.observer.on_start(study.record, study.settings, study.tally())
         while True:
-            reason = patiently(self._step, self.observer.on_note)
+            reason = patiently(self.step, self.observer.on_note)
             if reason is not None:
                 return reason
 
-    def _step(self) -> StopReason | None:
+    def step(self) -> StopReason | None:
         """Look at the study, and propose or wait; return why to stop, once nothing runs."""
-        study, store = self.study, self.study.store
-        seen = store.sequence(study.record)
-        self._report(seen)
+        study, state = self.study, self.study.follow()
+        seen = state.seen
+        self._report()
         self.watch()
         self._checking.step(seen)
         study.exhausted = study.exhausted and not self._has_more()
-        reason = self._final or baseline_failure(store.summary(study.record).baselines)
+        reason = self._final or baseline_failure(state.baselines)
         if reason is not None and self._final is None and self._checking.holds(baseline=True):
-            self._wait(seen)  # it may not be what failed
+            self.wait(seen)  # it may not be what failed
             return None
         reason = reason or self.stopper.check(study.tally())
-        opened = store.open_proposals(study.record)
         if reason is None:
-            if self._propose(waiting=sum(not held for _, held in opened)):
+            if self._propose():
                 return None
         elif reason.name in _COMPLETE:
-            if not opened and not self._checking.holds():
+            if not state.opened and not self._checking.holds():
                 return reason
         else:
             self._final = reason
             self.leave()
-            if not any(held for _, held in opened):
+            if study.store.waiting(study.record) == len(study.follow().opened):
                 return reason
-        self._wait(seen)
+        self.wait(seen)
         return None
 
     def _has_more(self) -> bool:
         """Whether results may have made promotions due since the method had nothing left."""
         return self.study.tally().due > 0
 
-    def _propose(self, waiting: int) -> bool:
+    def _propose(self) -> bool:
         """Store another proposal, unless enough are waiting; return whether it did."""
         study = self.study
         if study.exhausted or not self._may_propose():
             return False
-        if waiting > self._workers() // 4:
+        if study.store.waiting(study.record) > kept_waiting(self._workers()):
             return False
         proposal = study.propose(self._limit)
         return proposal is not None
 
     def _may_propose(self) -> bool:
         """Operators wait for the result of the baseline, with which theirs are compared."""
-        records = self.study.store.proposals(self.study.record)
-        return not records or all(p.status is not None for p in records if p.kind == BASELINE)
+        return all(record.status is not None for record in self.study.state.originals)
 
-    def _able(self) -> list[WorkerRecord]:
-        """List the workers that can evaluate proposals of the study."""
-        needs = set(self.study.settings.needs)
-        there = [w for w in self.study.store.workers() if w.is_alive]
-        return [w for w in there if needs <= set(w.tags)]
+    def _able(self) -> list[str]:
+        """List the workers that can evaluate proposals of the study, by their names."""
+        return self.study.store.able_workers(self.study.settings.needs)
 
     def _workers(self) -> int:
         """Count the workers that can evaluate proposals of the study."""
-        needs = set(self.study.settings.needs)
-        able = len(self._able())
-        if able:
+        self._counting(self._count_workers)
+        return self._count
+
+    def _count_workers(self) -> None:
+        self._count = len(self._able())
+        if self._count:
             self._alone_since = time.monotonic()
         elif time.monotonic() - self._alone_since > _ALONE_S:
-            there = any(w.is_alive for w in self.study.store.workers())
-            tags = f" with the tag {', '.join(sorted(needs))}" if there and needs else ""
+            needs = sorted(set(self.study.settings.needs))
+            there = needs and self.study.store.able_workers(())
+            tags = f" with the tag {', '.join(needs)}" if there else ""
             self.observer.on_note(
                 f"no worker{tags} is there: `syno worker --store URL` starts one, on any machine "
                 "that reaches the store"
             )
-        return able
 
-    def _wait(self, seen: int) -> None:
+    def wait(self, seen: int) -> None:
         """Wait for an event, or a moment."""
-        until = time.monotonic() + _PAUSE_S
+        until = time.monotonic() + PAUSE_S
         while time.monotonic() < until:
-            time.sleep(_LOOK_S)
+            time.sleep(LOOK_S)
             if self.study.store.sequence(self.study.record) != seen:
                 return
 
-    def _report(self, seen: int) -> None:
+    def _report(self) -> None:
         """Tell the observer about the results since the last time, in the order of the log."""
-        if seen == self._reported:
-            return
-        study = self.study
-        progress = study.store.progress(study.record)
-        told = [e for e in progress.events[self._reported :] if e.kind == "told"]
-        self._reported = len(progress.events)
+        study, state = self.study, self.study.state
+        told = [event for event in state.events[self._reported :] if event.kind == "told"]
+        self._reported = state.seen
         if not told:
             return
         if self.checkpoints is not None:
-            self.checkpoints.keep(study.checkpoints_needed)
+            keep = functools.partial(self.checkpoints.keep, study.checkpoints_needed)
+            self._keep_checkpoints(keep)
         if self.weights is not None:
-            self.weights.keep(study.weights_needed)
-        records = {p.ask: p for p in progress.proposals}
-        results = {(e.ask, e.rung_index): e for e in progress.evaluations}
+            self._keep_weights(functools.partial(self.weights.keep, study.weights_needed))
         for event in told:
-            found = results.get((event.data["ask"], event.data.get("rung", 0)))
-            if found is not None:  # None: it was let out of quarantine meanwhile
-                proposal = study.proposal(records[found.ask], found.rung_index)
+            ask, rung = event.data["ask"], event.data.get("rung", 0)
+            results = [e for e in state.evaluations_of(ask) if e.rung_index == rung]
+            if results:  # none: it was let out of quarantine meanwhile
+                proposal = study.proposal(state.proposal(ask), rung)
                 self.observer.on_ask(proposal)
-                self.observer.on_tell(proposal, _outcome(found), study.tally())
+                self.observer.on_tell(proposal, _outcome(results[-1]), study.tally())
 
 
 def _outcome(found: Evaluation) -> Outcome:

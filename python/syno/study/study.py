@@ -6,7 +6,8 @@
                                      v
                                    Store      proposals, and the result of each
 
-The history is read from the store before each proposal, so the method cannot distinguish a study
+Before each proposal, the state of the study (`syno.store.StudyState`) reads what is new in the
+store. It is what reading the whole study again would give, so the method cannot distinguish a study
 that was killed and resumed from one that was not.
 """
 
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from itertools import takewhile
 
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
@@ -25,29 +25,26 @@ from syno.store import (
     LeaseLostError,
     LimitReachedError,
     Outcome,
-    Progress,
     ProposalRecord,
-    RungResult,
     Store,
     StudyRecord,
+    StudyState,
     check_search,
     current_settings,
 )
 from syno.store.documents import TrainingSettings
 from syno.store.objectives import objectives_of
-from syno.store.overview import running_seconds, since_progress
-from syno.store.records import BASELINE, ERROR, OPERATOR, REJECTED
+from syno.store.overview import running_seconds
+from syno.store.records import ERROR, OPERATOR, REJECTED
 from syno.study.answers import Answers, Proposal
 from syno.study.candidates import Candidates, Space
-from syno.study.fidelity.promotions import Promotions
-from syno.study.methods import History, Method, make_method
-from syno.study.methods.history import make_history, told_after
-from syno.study.ratings import rated
+from syno.study.fidelity.standings import Standings
+from syno.study.live_history import LiveHistory
+from syno.study.methods import Method, make_method
+from syno.study.results_since_progress import ResultsSinceProgress
 from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
-
-# The kind of the event of an operator that the user proposes.
-ENQUEUED = "enqueued"
+from syno.study.waiting_list import ENQUEUED, WaitingList
 
 
 class Study(Answers):
@@ -68,6 +65,7 @@ class Study(Answers):
         space: Space,
         candidates: Candidates,
         method: Method,
+        state: StudyState | None = None,
     ) -> None:
         super().__init__(store, record, settings, space.rules)
         self.exhausted = False
@@ -79,12 +77,16 @@ class Study(Answers):
         self._candidates = candidates
         self._method = method
         self._by_text: dict[str, Operator] | None = None
-        self._log: tuple[EventRecord, ...] = ()  # as far as it was read
-        # The number of results since progress, with the results that it was counted in.
-        self._stale: tuple[list[RungResult], int] = ([], 0)
+        self.state = store.state(record) if state is None else state
+        self._live = LiveHistory(self.state, self.objectives, self.ladder)
+        self._queue = WaitingList(self.state)
+        self._progress = ResultsSinceProgress(self.state, self.objectives)
+        self._standings: Standings | None = None
+        if self.ladder is not None:
+            self._standings = Standings(self.state, self.ladder)
         self._began = time.monotonic()
         self._seconds_before = 0.0
-        self._results_before = len(store.rung_results(record))
+        self._results_before = len(self.state.results)
 
     @classmethod
     def create(cls, store: Store, name: str, settings: StudySettings, space: Space) -> Study:
@@ -97,7 +99,7 @@ class Study(Answers):
             seed=settings.seed,
         )
         study = cls(store, record, settings, space, *chosen)
-        study._check_space(())
+        study._check_space([])
         store.append_event(record, "started", {})
         return study
 
@@ -115,7 +117,8 @@ class Study(Answers):
     ) -> Study:
         """Resume a study. The limits that are given replace its settings."""
         record = store.study(name)
-        events = store.events(record)
+        state = store.state(record)
+        events = state.events
         limits: Limits = {
             "evaluations": evaluations,
             "seconds": seconds,
@@ -123,14 +126,14 @@ class Study(Answers):
             "patience": patience,
         }
         settings = settings_of(record, events).changed(**limits)
-        study = cls(store, record, settings, space, *_choices(settings, space))
-        study._check_space(tuple(events))
+        study = cls(store, record, settings, space, *_choices(settings, space), state)
+        study._check_space(events)
         study._seconds_before = running_seconds(events)
         given = {name: value for name, value in limits.items() if value is not None}
         store.append_event(record, "resumed", given)
         return study
 
-    def _check_space(self, events: tuple[EventRecord, ...]) -> None:
+    def _check_space(self, events: list[EventRecord]) -> None:
         """Store a digest of the space, or compare the space with the stored digest."""
         before = next((e.data for e in events if e.kind == "space"), None)
         if before is None:
@@ -154,6 +157,11 @@ class Study(Answers):
                 "new study; "
                 "its results stay in the store"
             )
+
+    def follow(self) -> StudyState:
+        """Read what is new in the store, and return the state of the study."""
+        self.store.follow(self.state)
+        return self.state
 
     @property
     def keys(self) -> int:
@@ -222,14 +230,13 @@ class Study(Answers):
 
         It is not proposed by this. Results of open proposals may change it.
         """
-        progress = self._progress()
-        records = progress.proposals
-        count = sum(p.kind == OPERATOR and (p.is_open or p.is_evaluated) for p in records)
-        if not records or (evaluations is not None and count >= evaluations):
+        state = self.follow()
+        count = len(state.waiting) + state.evaluated
+        if state.last is None or (evaluations is not None and count >= evaluations):
             return None
-        found = self._enqueued(progress)
+        found = self._enqueued()
         if found is None and self._method.foresees:
-            found = self._method.propose(self._history(records[-1].ask + 1, progress))
+            found = self._method.propose(self._live.history(state.last + 1))
         return found
 
     def enqueue(self, operator: Operator) -> None:
@@ -251,39 +258,39 @@ class Study(Answers):
 
     def tally(self) -> Tally:
         """Count the evaluations of the study, over all its runs."""
-        records = self.store.proposals(self.record)
-        completed = [p for p in records if p.kind == OPERATOR and p.status is not None]
-        evaluated = sum(p.is_evaluated for p in completed)
+        state = self.follow()
         seconds = self._seconds_before + time.monotonic() - self._began
-        # The errors of earlier runs do not count, because their cause may be gone.
-        results = self.store.rung_results(self.record)
-        here = [r for r in results[self._results_before :] if r.kind == OPERATOR]
-        errors = sum(1 for _ in takewhile(lambda r: r.status == ERROR, reversed(here)))
         return Tally(
-            evaluated,
-            len(completed) - evaluated,
+            state.evaluated,
+            state.completed - state.evaluated,
             seconds,
             self.exhausted,
-            errors,
-            due=self._due(records, results),
-            stale=self._since_progress(results),
+            self._errors(),
+            due=self._due(),
+            stale=self._progress.count() if self.counts_progress else 0,
         )
 
-    def _since_progress(self, results: list[RungResult]) -> int:
-        if not self.counts_progress:
-            return 0
-        if results != self._stale[0]:  # it reads the whole study
-            self._stale = results, since_progress(self.store.summary(self.record))
-        return self._stale[1]
+    def _errors(self) -> int:
+        """Count the errors since the last other result of an operator.
 
-    def _due(self, records: list[ProposalRecord], results: list[RungResult]) -> int:
+        Those of earlier runs do not count, because their cause may be gone.
+        """
+        count = 0
+        results = self.state.results
+        for place in reversed(range(self._results_before, len(results))):
+            if results[place].kind != OPERATOR:
+                continue
+            if results[place].status != ERROR:
+                break
+            count += 1
+        return count
+
+    def _due(self) -> int:
         """Count the evaluations that are due beside new operators: promotions, interrupted
         evaluations that no process works on, and a released baseline."""
-        opened = {p.ask for p in records if p.is_open and (p.rung_index > 0 or p.kind == BASELINE)}
-        interrupted = opened & set(self.store.unleased(self.record)) if opened else set()
-        if self.ladder is None:
-            return len(interrupted)
-        return len(interrupted) + len(Promotions(self.ladder, records, results).due())
+        higher = self.state.higher
+        interrupted = higher & set(self.store.unleased(self.record)) if higher else set()
+        return len(interrupted) + (len(self._standings.due()) if self._standings else 0)
 
     def _promoted(self) -> Proposal | None:
         """Promote the next operator, or the baseline before it.
@@ -292,22 +299,21 @@ class Study(Answers):
             AskTakenError: if another process promoted it, or stored a result that may change which
                 operator is next.
         """
-        if self.ladder is None:
+        if self._standings is None:
             return None
-        results = self.store.rung_results(self.record)
-        promotions = Promotions(self.ladder, self.store.proposals(self.record), results)
-        due = promotions.due()
+        self.follow()
+        due = self._standings.due()
         if not due:
             return None
-        record, rung = promotions.proposal(due[0]), due[0].rung
+        record, rung = self.state.proposal(due[0].ask), due[0].rung
         counted, attempts = self.counts_attempts, int(self.counts_attempts and not self.driver)
         token = self.store.promote(
             record.id,
             rung,
             self._holder,
-            results=len(results),
             counted=counted,
             driver=self.driver,
+            state=self.state,
         )
         record = dataclasses.replace(record, rung_index=rung, attempts=attempts, token=token)
         self._hold(record)
@@ -332,15 +338,16 @@ class Study(Answers):
 
     def _proposed(self, evaluations: int | None) -> Proposal | None:
         while True:
-            if evaluations is not None:  # choosing may take long
-                self.store.check_limit(self.record, evaluations, self._holder)
-            progress = self._progress()
-            records = progress.proposals
-            number = records[-1].ask + 1 if records else int(not self.settings.baseline)
+            if evaluations is None:
+                self.follow()
+            else:  # choosing may take long
+                self.store.check_limit(self.record, evaluations, self._holder, self.state)
+            state, seen = self.state, self.state.seen
+            number = int(not self.settings.baseline) if state.last is None else state.last + 1
             operator = None
             if number > 0:
-                operator = self._enqueued(progress)
-                operator = operator or self._method.propose(self._history(number, progress))
+                operator = self._enqueued()
+                operator = operator or self._method.propose(self._live.history(number))
                 if operator is None:
                     return None
             record = self.store.ask(
@@ -350,60 +357,42 @@ class Study(Answers):
                 self._holder,
                 limit=evaluations,
                 counted=self.counts_attempts,
-                seen=progress.seen,
+                seen=seen,
                 driver=self.driver,
+                state=state,
             )
             self._hold(record)
-            found = self.quarantined().get(record.key or "")
+            found = None if record.key is None else self.follow().in_quarantine(record.key)
             if found is None:
                 return self.made(record, operator)
             # A method may propose an operator again; the result lets it propose another one.
             reason = f"it is in quarantine: {found.reason}"
             self.tell(record.id, Outcome(REJECTED, reason=reason))
 
-    def _enqueued(self, progress: Progress) -> Operator | None:
-        """Return the first enqueued operator that is not proposed yet."""
-        proposed = {record.key for record in progress.proposals}
-        for event in progress.events:
-            if event.kind == ENQUEUED and event.data["key"] not in proposed:
-                return self._operator(event.data["text"])
-        return None
+    def quarantine_reason(self, key: str) -> str | None:
+        """Return why an operator is in quarantine; None if it is not."""
+        found = self.follow().in_quarantine(key)
+        return None if found is None else found.reason
 
-    def _progress(self) -> Progress:
-        """Return the state of the study; only new events of its log are read."""
-        progress = self.store.progress(self.record, self._log)
-        self._log = progress.events
-        return progress
+    def checkpoints_needed(self, *, finished: bool = False) -> set[tuple[str, int]]:
+        """See `Answers.checkpoints_needed`."""
+        self.follow()
+        return self._checkpoints(self.state.proposals, self.state.results, finished=finished)
+
+    def _enqueued(self) -> Operator | None:
+        """Return the first enqueued operator that is not proposed yet."""
+        text = self._queue.first()
+        return None if text is None else self.operator(text)
 
     def proposal(self, record: ProposalRecord, rung: int) -> Proposal:
         """Return a proposal of the store as it was at a rung."""
         return self._proposal(dataclasses.replace(record, rung_index=rung))
 
     def _proposal(self, record: ProposalRecord) -> Proposal:
-        return self.made(record, None if record.text is None else self._operator(record.text))
+        return self.made(record, None if record.text is None else self.operator(record.text))
 
-    def _history(self, number: int, progress: Progress) -> History:
-        records, results = list(progress.proposals), list(progress.results)
-        evaluations = list(progress.evaluations)
-        if not (self.objectives.are_default and self.objectives.objective.is_share):
-            rungs = 1 if self.ladder is None else len(self.ladder.rungs)
-            values = rated(self.objectives, evaluations, rungs)
-        elif self.ladder is not None:
-            values = Promotions(self.ladder, records, results).values()
-        else:
-            values = {r.ask: r.accuracy or 0.0 for r in reversed(results) if r.is_evaluated}
-        told = told_after(progress.events, records)
-        return make_history(
-            number,
-            records,
-            evaluations,
-            values,
-            self.objectives,
-            told,
-            has_rungs=self.ladder is not None,
-        )
-
-    def _operator(self, text: str) -> Operator:
+    def operator(self, text: str) -> Operator:
+        """Return the operator with this text under the specification of the space."""
         if self._by_text is None:
             self._by_text = {c.operator.text: c.operator for c in self._candidates}
         return self._by_text.get(text) or self._space.parse(text)

@@ -43,11 +43,12 @@ from syno.study.observer import Observer
 from syno.study.patience import patiently
 from syno.study.prepared import evaluator_of, load_rungs
 from syno.study.settings import check_data
+from syno.study.sparingly import Sparingly
 from syno.study.spot_checks import evaluated_again
 from syno.study.stoppers import Tally
 from syno.study.study import settings_of
 
-_LOOK_S = 0.25  # between two looks for proposals
+LOOK_S = 0.25  # between two looks for proposals
 # After so many workers that were lost over an operator, it is given up.
 MOST_LOSSES = 10
 # Characters of the text of an operator, which has some hundreds.
@@ -148,6 +149,7 @@ class _Working:
         self._note = observer.on_note
         self._open = contextlib.ExitStack()
         self._refused: set[int] = set()  # studies that this worker cannot evaluate
+        self._keep_checkpoints, self._keep_weights = Sparingly(), Sparingly()
         self.evaluated = 0
         self._began = time.monotonic()
         self._environment = capture_environment(
@@ -168,7 +170,7 @@ class _Working:
             if time.monotonic() - beat >= HEARTBEAT_S:
                 patiently(functools.partial(self._store.beat, self._worker.name), self._note)
                 beat = time.monotonic()
-            time.sleep(_LOOK_S)
+            time.sleep(LOOK_S)
 
     def close(self) -> None:
         """End the evaluator, and leave the store."""
@@ -276,9 +278,10 @@ class _Working:
         outcome = evaluate(answers, bench.evaluator, proposal, self._observer)
         self.evaluated += 1
         if bench.checkpoints is not None:
-            bench.checkpoints.keep(answers.checkpoints_needed)
+            keep = functools.partial(bench.checkpoints.keep, answers.checkpoints_needed)
+            self._keep_checkpoints(keep)
         if bench.weights is not None:
-            bench.weights.keep(answers.weights_needed)
+            self._keep_weights(functools.partial(bench.weights.keep, answers.weights_needed))
         if outcome is not None:
             seconds = time.monotonic() - self._began
             self._observer.on_tell(proposal, outcome, Tally(self.evaluated, 0, seconds))

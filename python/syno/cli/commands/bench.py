@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "bench_layers",
     "bench_latency",
     "bench_network",
+    "bench_scale",
     "bench_search",
     "bench_slots",
     "bench_table",

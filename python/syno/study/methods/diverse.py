@@ -14,6 +14,7 @@ from syno.store.records import REJECTED
 from syno.study.candidates import Candidate, Candidates
 from syno.study.methods.history import History
 from syno.study.methods.method import choose, share
+from syno.study.methods.proposed import Proposed
 
 
 @dataclass(frozen=True)
@@ -65,15 +66,18 @@ class DiverseSampling:
         )
         shuffled = sorted(candidates, key=lambda c: _rank(seed, c.key))
         self._pool = {c.key: c for c in shuffled[:pool]}
-        self._rest = {c.key: c for c in shuffled[pool:]}
+        self._rest = shuffled[pool:]
+        self._proposed = Proposed([c.key for c in self._rest])
 
     def propose(self, history: History) -> Operator | None:
         """Select the next operator of the pool; after the pool, any of the other operators."""
-        used = history.keys
-        left = [c for key, c in self._pool.items() if key not in used]
+        self._proposed.follow(history)
+        left = [c for key, c in self._pool.items() if key not in self._proposed.keys]
         if not left:
-            rest = [c for key, c in self._rest.items() if key not in used]
-            return choose(rest, self._seed, history.ask, "rest").operator if rest else None
+            if not self._proposed.left:
+                return None
+            number = choose(range(self._proposed.left), self._seed, history.ask, "rest")
+            return self._rest[self._proposed.unused(number)].operator
         kept = [
             self._pool[entry.key]
             for entry in history.entries

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from syno.store.documents import PredictedLatency
 from syno.store.objective import ACCURACY, Objective
 from syno.store.objectives import Objectives
-from syno.store.records import BASELINE
 
 if TYPE_CHECKING:
-    from syno.store import Evaluation, EventRecord, ProposalRecord
+    from syno.store import Evaluation
 
 
 @dataclass(frozen=True)
@@ -90,6 +87,56 @@ class Entry:
         return {t.rung: t.accuracy for t in self.trials if t.accuracy is not None}
 
 
+class Lineage:
+    """What histories of one study have in common, each of which continues the one before.
+
+    A method that keeps something for speed may read here what is new since its last history.
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
+        self._changes: list[int] = []
+
+    def added(self, key: str) -> None:
+        """Note that the next entry has this key."""
+        self._keys.append(key)
+
+    def changed(self, place: int) -> None:
+        """Note that an entry is another one than before."""
+        self._changes.append(place)
+
+    def now(self) -> Moment:
+        """Return the present moment, which belongs to a history."""
+        return Moment(self, len(self._keys), len(self._changes))
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The place of a history in its lineage: after so many entries and changes of entries."""
+
+    lineage: Lineage
+    entries: int = 0
+    changes: int = 0
+
+    def follows(self, before: Moment | None) -> bool:
+        """Whether this history continues the one of another moment."""
+        return (
+            before is not None
+            and before.lineage is self.lineage
+            and before.entries <= self.entries
+            and before.changes <= self.changes
+        )
+
+    def keys(self, before: Moment) -> list[str]:
+        """Return the keys of the entries since another moment."""
+        return self.lineage._keys[before.entries : self.entries]
+
+    def changed(self, before: Moment) -> set[int]:
+        """Return the places of the entries that are others than at another moment."""
+        found = set(self.lineage._changes[before.changes : self.changes])
+        return {place for place in found if place < before.entries}
+
+
 @dataclass(frozen=True)
 class History:
     """The operators that a study has proposed, in their order; `ask` is the next number.
@@ -98,6 +145,8 @@ class History:
     baseline: the trials of the original network, where the study evaluates it.
     objectives: the targets and constraints of the study; None if `objective` is all there is.
     has_rungs: whether operators are evaluated at the rungs of a ladder.
+    moment: where the history stands among those of its study; None if it stands alone. Methods may
+        use it to be faster, and propose the same without it.
     """
 
     ask: int
@@ -106,6 +155,7 @@ class History:
     baseline: tuple[Trial, ...] = ()
     objectives: Objectives | None = None
     has_rungs: bool = False
+    moment: Moment | None = field(default=None, compare=False, repr=False)
 
     @property
     def keys(self) -> set[str]:
@@ -113,65 +163,8 @@ class History:
         return {entry.key for entry in self.entries}
 
 
-def make_history(
-    number: int,
-    proposals: Iterable[ProposalRecord],
-    evaluations: Iterable[Evaluation],
-    values: Mapping[int, float],
-    objectives: Objectives,
-    told: Mapping[int, int] | None = None,
-    *,
-    has_rungs: bool = False,
-) -> History:
-    """Make the history before proposal `number` from the records of the store.
-
-    Args:
-        number: of the next proposal.
-        proposals: of the study.
-        evaluations: as `Store.evaluations` returns them.
-        values: the rating of each operator, by proposal number.
-        objectives: of the study.
-        told: as `told_after` returns it.
-        has_rungs: whether the study has a ladder.
-    """
-    told = told or {}
-    objective = objectives.objective
-    trials: dict[int, list[Trial]] = {}
-    for evaluation in evaluations:
-        trials.setdefault(evaluation.ask, []).append(_trial(evaluation, objective))
-    entries: list[Entry] = []
-    baseline: tuple[Trial, ...] = ()
-    for p in proposals:
-        own = tuple(trials.get(p.ask, ()))
-        if p.kind == BASELINE:
-            baseline = own
-        elif p.key is not None:
-            value, text = values.get(p.ask), p.text or ""
-            entries.append(Entry(p.ask, p.key, p.status, value, text, own, told.get(p.ask)))
-    several = None if objectives.are_default else objectives
-    return History(number, tuple(entries), objective, baseline, several, has_rungs)
-
-
-def told_after(
-    events: Iterable[EventRecord], proposals: Iterable[ProposalRecord]
-) -> dict[int, int]:
-    """Count how many operators were proposed without the first result of each proposal.
-
-    A proposal follows from the events that were there when the history was read (`seen`), and a
-    result may arrive between that and the event of the proposal.
-    """
-    operators = {p.ask for p in proposals if p.kind != BASELINE}
-    seen: list[int] = []  # by each proposal of an operator, in order
-    told: dict[int, int] = {}
-    for event in events:
-        if event.kind == "asked" and event.data["ask"] in operators:
-            seen.append(event.data.get("seen", event.sequence - 1))
-        elif event.kind == "told":
-            told.setdefault(event.data["ask"], event.sequence)
-    return {ask: bisect.bisect_left(seen, sequence) for ask, sequence in told.items()}
-
-
-def _trial(evaluation: Evaluation, objective: Objective) -> Trial:
+def as_trial(evaluation: Evaluation, objective: Objective) -> Trial:
+    """Return an evaluation as methods see it; `objective` is that of the study."""
     return Trial(
         rung=evaluation.rung_index,
         status=evaluation.status,

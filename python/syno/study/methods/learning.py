@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import cast
 
 from syno import _core
 from syno._util import checks
@@ -10,7 +11,7 @@ from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.store.records import OK
 from syno.study.candidates import Candidates
-from syno.study.methods.history import Entry, History
+from syno.study.methods.history import Entry, History, Moment
 
 # A call of the core: the number of a proposal and its key, or the key of an answer and its value,
 # None for a failure.
@@ -42,6 +43,8 @@ class LearningMethod:
         self._seed = seed
         self._core: _core.SearchMethod | None = None
         self._calls: list[_Call] = []
+        self._answers: dict[str, float | None] = {}  # of the calls, the last one of each key
+        self._moment: Moment | None = None  # of the history that the calls lead to
 
     @abstractmethod
     def make_core(self) -> _core.SearchMethod:
@@ -52,22 +55,49 @@ class LearningMethod:
 
     def propose(self, history: History) -> Operator | None:
         """Select an operator whose key was not proposed yet."""
-        core = self._fed(calls(history))
+        core = self._fed(history)
         self.before_proposal(core, history)
         found = core.propose(history.ask)
         return None if found is None else self._candidates[found].operator
 
-    def _fed(self, wanted: list[_Call]) -> _core.SearchMethod:
-        """Return the core after these calls."""
-        done = len(self._calls)
+    def _fed(self, history: History) -> _core.SearchMethod:
+        """Return the core after the calls that lead to a history."""
+        now, before = history.moment, self._moment
+        self._moment = None  # until all calls are made
+        continues = now is not None and now.follows(before) and not self.is_ordered
+        if self._core is not None and before is not None and now is not None and continues:
+            self._feed(self._core, self._later_calls(history, before, now))
+            self._moment = now
+            return self._core
+        wanted, done = calls(history), len(self._calls)
         if not self.is_ordered:
             wanted = _proposals_first(wanted, self._calls)
         if self._core is None or wanted[:done] != self._calls:
             self._core, self._calls, done = self.make_core(), [], 0
-        for call in wanted[done:]:
-            self._call(self._core, call)
-            self._calls.append(call)
+            self._answers = {}
+        self._feed(self._core, wanted[done:])
+        self._moment = now
         return self._core
+
+    def _feed(self, core: _core.SearchMethod, wanted: list[_Call]) -> None:
+        for call in wanted:
+            self._call(core, call)
+            self._calls.append(call)
+            if isinstance(call[0], str):
+                self._answers[call[0]] = cast(float | None, call[1])
+
+    def _later_calls(self, history: History, before: Moment, now: Moment) -> list[_Call]:
+        """List what `_proposals_first` appends for a history that continues the one before."""
+        places = range(before.entries, now.entries)
+        found: list[_Call] = [(entry.ask, entry.key) for entry in history.entries[places.start :]]
+        for place in (*sorted(now.changed(before)), *places):
+            entry = history.entries[place]
+            if entry.status is None:
+                continue
+            value = _value(entry)
+            if entry.key not in self._answers or self._answers[entry.key] != value:
+                found.append((entry.key, value))
+        return found
 
     def _call(self, core: _core.SearchMethod, call: _Call) -> None:
         first, second = call
@@ -96,9 +126,12 @@ def calls(history: History) -> list[_Call]:
     for place, entry in enumerate(history.entries, start=1):
         found.append((entry.ask, entry.key))
         for each in told.get(place, ()):
-            value = each.value if each.status == OK else None
-            found.append((each.key, None if value is None else float(value)))
+            found.append((each.key, _value(each)))
     return found
+
+
+def _value(entry: Entry) -> float | None:
+    return float(entry.value) if entry.status == OK and entry.value is not None else None
 
 
 def _proposals_first(wanted: list[_Call], done: list[_Call]) -> list[_Call]:

@@ -6,6 +6,7 @@ from syno.operators.operator import Operator
 from syno.study.candidates import Candidates
 from syno.study.methods.history import History
 from syno.study.methods.method import choose
+from syno.study.methods.proposed import Proposed
 
 
 class UniformSampling:
@@ -16,9 +17,12 @@ class UniformSampling:
     def __init__(self, candidates: Candidates, seed: int) -> None:
         self._candidates = candidates
         self._seed = seed
+        self._proposed = Proposed([candidate.key for candidate in candidates])
 
     def propose(self, history: History) -> Operator | None:
         """Select an operator whose key was not proposed yet, with equal probabilities."""
-        used = history.keys
-        left = [c for c in self._candidates if c.key not in used]
-        return choose(left, self._seed, history.ask, "draw").operator if left else None
+        self._proposed.follow(history)
+        if not self._proposed.left:
+            return None
+        number = choose(range(self._proposed.left), self._seed, history.ask, "draw")
+        return self._candidates[self._proposed.unused(number)].operator
