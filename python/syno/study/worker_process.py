@@ -1,4 +1,4 @@
-"""The process of a worker that `LocalWorkers` starts.
+"""The process of a worker that `LocalWorkers`, or an actor on a Ray cluster, starts.
 
 It reads one line of JSON from its standard input, which says what to do: so that a password in the
 address of the store is neither in its command line nor in its environment. The input stays open as
@@ -16,10 +16,8 @@ import sys
 import threading
 
 from syno._util.errors import UserError
+from syno.launch.starter import DISTRUSTED, MISTAKE
 from syno.study.progress import Notes
-
-MISTAKE = 2
-DISTRUSTED = 3
 
 
 def main() -> None:
