@@ -25,7 +25,7 @@ def main() -> None:
     given = json.loads(sys.stdin.readline())
     if given["cores"]:
         os.sched_setaffinity(0, given["cores"])
-    threading.Thread(target=_wait_for_end, daemon=True, name="syno-parent").start()
+    threading.Thread(target=wait_for_end, daemon=True, name="syno-parent").start()
     from syno.store import DistrustedError, Store
     from syno.study.worker import work
 
@@ -48,7 +48,8 @@ def main() -> None:
         sys.exit(DISTRUSTED if isinstance(error, DistrustedError) else MISTAKE)
 
 
-def _wait_for_end() -> None:
+def wait_for_end() -> None:
+    """Wait for the end of the standard input, then end this process as SIGTERM does."""
     while sys.stdin.readline():
         pass
     os.kill(os.getpid(), signal.SIGTERM)
