@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from syno._util.errors import UserError
-from syno.launch import ray_cluster, ray_workers
+from syno.launch import ray_workers
 from syno.launch.ray_workers import RayWorkers
 from syno.store import Store
 
@@ -149,28 +149,3 @@ def test_a_store_in_memory_has_none(monkeypatch):
         pytest.raises(UserError, match="other processes cannot reach it"),
     ):
         RayWorkers(store, "a", "auto", note=print)
-
-
-def test_an_address_that_refuses_is_noticed_at_once(monkeypatch):
-    with pytest.raises(UserError) as error:
-        ray_cluster.RayCluster("127.0.0.1:1")
-    assert "nothing answers at the address '127.0.0.1:1' of the Ray cluster" in str(error.value)
-    assert "`ray start --head` starts one" in str(error.value)
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    with pytest.raises(UserError, match="nothing answers"):
-        ray_cluster.RayCluster("auto")
-
-
-MESSAGE = """The actor died unexpectedly before finishing this task.
-\tclass_name: RayWorker
-\tactor_id: 0123
-The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit \
-detail: End of file. Some common causes include: (1) the process was killed"""
-
-
-def test_the_reason_of_ray_is_shortened():
-    assert ray_cluster.in_short(MESSAGE) == (
-        "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR "
-        "Worker exit detail: End of file."
-    )
-    assert len(ray_cluster.in_short("x" * 10_000)) == 303

@@ -17,11 +17,12 @@ class LostError(Exception):
     Args:
         reason: how it was lost.
         is_final: False if it may only be out of reach for a while.
+        with_node: whether its node is gone, too.
     """
 
-    def __init__(self, reason: str, *, is_final: bool = True) -> None:
+    def __init__(self, reason: str, *, is_final: bool = True, with_node: bool = False) -> None:
         super().__init__(reason)
-        self.is_final = is_final
+        self.is_final, self.with_node = is_final, with_node
 
 
 class Call(Protocol):

@@ -22,6 +22,7 @@ _ANSWER_S = 5.0  # in which a machine accepts a connection
 _MOST_REASON = 300  # characters
 # From here on, Ray's message about a lost actor lists what may have happened to any.
 _GUESSES = "Some common causes"
+_NODE_DIED = "its node has died"
 _HOW = "  expected: auto, or HOST:PORT as `ray start --head` prints it"
 
 
@@ -148,8 +149,9 @@ class RayCall:
         try:
             found = self._ray.get(self._reference)
         except self._ray.exceptions.RayError as error:
+            reason = in_short(str(error))
             away = isinstance(error, self._ray.exceptions.ActorUnavailableError)
-            raise LostError(in_short(str(error)), is_final=not away) from error
+            raise LostError(reason, is_final=not away, with_node=_NODE_DIED in reason) from error
         if not isinstance(found, str):
             raise LostError(f"it answered with a {type(found).__name__} instead of a text")
         return found

@@ -139,7 +139,7 @@ class RayWorkers:
         """End the workers: they give back what they have."""
         if self._process is None:
             return
-        self._end_process(_END_S)
+        self._end_process(_END_S if self._is_ready else _READ_S)
         with contextlib.suppress(queue.Empty):
             while True:
                 message = self._messages.get_nowait()

@@ -241,7 +241,7 @@ class Supervisor:
             place.next = now + LOOK_S
             return
         there = {node.id for node in self._cluster.nodes()}
-        if place.node and place.node not in there:
+        if error.with_node or (place.node and place.node not in there):
             self._note(f"{place.name} is lost: {_LEFT} ({error}); it is started again elsewhere")
             self._wait(place, now, 0.0)
             return
