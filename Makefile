@@ -18,7 +18,7 @@ venv: ## The environment alone: .venv with .venv/bin/syno
 	@tools/venv.sh
 	@tools/build.sh release _core
 
-extras: ## The extras tvm and triton in .venv (1.4 GB), so that the tests of their emitters run
+extras: ## The extras tvm, triton, ray, ... in .venv (1.7 GB), so that their tests run
 	@tools/venv.sh
 	@tools/extras.sh
 

@@ -44,7 +44,13 @@ if TYPE_CHECKING:
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
-    from syno.options import AdaptOptions, IsolationOptions, TimingOptions, TrainOptions
+    from syno.options import (
+        AdaptOptions,
+        IsolationOptions,
+        RayOptions,
+        TimingOptions,
+        TrainOptions,
+    )
     from syno.store import Outcome
     from syno.study.results import StudyResults, load_study
     from syno.study.search import resume, search
@@ -60,6 +66,7 @@ _LAZY = {
     "IsolationOptions": "syno.options",
     "Outcome": "syno.store",
     "Placeholder": "syno.network.placeholder",
+    "RayOptions": "syno.options",
     "StudyResults": "syno.study.results",
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
@@ -75,7 +82,7 @@ _LAZY = {
     "zoo": "syno.operators",
 }
 # Packages that nobody reaches as `syno.NAME`, as those whose names begin with "_".
-_INTERNAL = ("cli", "operands")
+_INTERNAL = ("cli", "launch", "operands")
 
 __all__ = [
     "AdaptOptions",
@@ -87,6 +94,7 @@ __all__ = [
     "Outcome",
     "PartialGraph",
     "Placeholder",
+    "RayOptions",
     "Rule",
     "Sampler",
     "Space",

@@ -176,6 +176,52 @@ class IsolationOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RayOptions(Options):
+    """Workers on a Ray cluster, which Ray places on its nodes (docs/workers.md).
+
+    Args:
+        ray: `auto` for the cluster that this machine belongs to, or its address HOST:PORT. The
+            number of workers is `jobs`, by default as many as the cluster has room for. Default:
+            no cluster.
+        cores_per_worker: the number of cores of each worker, and of its threads.
+        gpus_per_worker: the GPUs of each worker: a share of one, such as 0.5, or a whole number.
+            0: networks are trained on the CPU.
+        worker_tags: what the workers offer, as in `syno worker --tags`. Where nodes of the cluster
+            have a custom resource of that name, the workers run on these nodes only.
+    """
+
+    section: ClassVar[str] = "Workers on a Ray cluster"
+    ray: str | None = option(
+        "Start the workers on a Ray cluster: auto, or HOST:PORT; --jobs is their number.",
+        None,
+        metavar="ADDRESS",
+        unset="no cluster",
+    )
+    cores_per_worker: int = option(
+        "Number of cores of each worker.", 1, minimum=1, maximum=MOST_THREADS, metavar="N"
+    )
+    gpus_per_worker: float = option(
+        "GPUs of each worker: a share of one, such as 0.5, or a whole number.",
+        0.0,
+        minimum=0,
+        metavar="X",
+    )
+    worker_tags: tuple[str, ...] = option(
+        "What the workers offer (`syno worker --tags`), which is also the custom resource of the "
+        "nodes that they run on, if there is one of this name; can be repeated.",
+        (),
+        metavar="TAG",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what has no effect without a cluster."""
+        super().__post_init__()
+        if self.ray is None:
+            why = "only workers on a Ray cluster have it\n  what to do: pass ray (--ray), too"
+            self.refuse(why, "cores_per_worker", "gpus_per_worker", "worker_tags")
+
+
+@dataclass(frozen=True, kw_only=True)
 class AdaptOptions(Options):
     """How operators for the layers of a trained network are chosen (`syno.adapt`).
 

@@ -329,6 +329,7 @@ def _specifications() -> dict[str, Call]:
             repr(syno.TrainOptions(max_slowdown=2.0)),
             repr(syno.TimingOptions(repeats=20)),
             repr(syno.IsolationOptions(isolate=False)),
+            repr(syno.RayOptions(ray="auto", gpus_per_worker=0.5)),
             repr(syno.AdaptOptions(samples=3)),
             error_of(lambda: syno.SpaceOptions(max_nodes=0)),
         ),

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from syno._util import helper_process
 from syno._util.errors import UserError
+from syno.launch import child
+from syno.launch.starter import DISTRUSTED, MISTAKE, check_reachable, orders
 from syno.store import Store
-from syno.study.worker_process import DISTRUSTED, MISTAKE
 
 _MODULE = "syno.study.worker_process"
 _END_S = 30.0  # for what a worker does when it is asked to end
 _SHORT_S = 60.0  # a worker that ends by itself sooner failed at its start
 _MOST_STARTS = 3  # of a worker that fails at its start, in a row
-_MOST_SAID = 1 << 16
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @dataclass
@@ -68,23 +64,22 @@ class LocalWorkers:
         gpus: int = 0,
         predictor: str | None = None,
     ) -> None:
-        if store.in_memory:
-            raise UserError("a store in memory has no workers: other processes cannot reach it")
+        check_reachable(store)
         shares = shared_cores(sorted(os.sched_getaffinity(0)), jobs)
         self._jobs = [
             _Job(number, cores, number % gpus if gpus else None)
             for number, cores in enumerate(shares)
         ]
         self.evaluated = 0  # trials, by the workers that ended by themselves or were asked to
-        self._given = {
-            "store": store.url,
-            "study": study,
-            "tags": list(tags),
-            "idle_s": idle_s,
-            "data_dir": data_dir,
-            "device": "cuda" if gpus else "cpu",
-            "predictor": predictor,
-        }
+        self._given = orders(
+            store.url,
+            study,
+            tags=tags,
+            idle_s=idle_s,
+            data_dir=data_dir,
+            device="cuda" if gpus else "cpu",
+            predictor=predictor,
+        )
 
     def __enter__(self) -> LocalWorkers:
         try:
@@ -156,40 +151,19 @@ class LocalWorkers:
             self._collect(job)
 
     def _start(self, job: _Job) -> None:
-        threads = str(max(1, len(job.cores)))
-        environment = helper_process.environment(**dict.fromkeys(_THREADS, threads))
-        if job.gpu is not None:
-            environment["CUDA_VISIBLE_DEVICES"] = _visible(job.gpu)
-        job.process = subprocess.Popen(
-            helper_process.command(_MODULE),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-            start_new_session=True,  # Ctrl-C is for the search, which ends its workers
+        job.process = child.start(
+            _MODULE,
+            self._given | {"cores": job.cores},
+            len(job.cores),
+            visible_gpus=None if job.gpu is None else _visible(job.gpu),
         )
         job.started = time.monotonic()
-        assert job.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # `check` says how it ended
-            job.process.stdin.write(json.dumps(self._given | {"cores": job.cores}) + "\n")
-            job.process.stdin.flush()
 
     def _collect(self, job: _Job) -> tuple[str, int]:
         """Return what a worker that ended, or is about to end, said, and its exit code."""
         process, job.process = job.process, None
         assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()
-        code = process.wait()
-        with process.stdout:
-            # Without waiting: processes that a killed worker has started hold the other end, too.
-            os.set_blocking(process.stdout.fileno(), False)
-            try:
-                said = os.read(process.stdout.fileno(), _MOST_SAID).decode(errors="replace")
-            except BlockingIOError:
-                said = ""
+        said, code = child.collect(process)
         if code == 0 and said.isdecimal():
             self.evaluated += int(said)
         return said, code

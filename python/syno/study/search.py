@@ -25,6 +25,7 @@ from syno.options import (
     METHOD,
     SPOT_TOLERANCE,
     IsolationOptions,
+    RayOptions,
     TimingOptions,
     TrainOptions,
 )
@@ -32,7 +33,6 @@ from syno.report.settings import read_specification
 from syno.space.options import SpaceOptions
 from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
-from syno.store.engine import parse_address
 from syno.study.answers import MAX_ATTEMPTS
 from syno.study.budget import chosen_fidelity, chosen_ladder
 from syno.study.candidates import SamplerSpace
@@ -40,7 +40,6 @@ from syno.study.driver import drive
 from syno.study.enqueued import enqueued_operators
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
-from syno.study.local_workers import LocalWorkers
 from syno.study.loop import default_stopper, run
 from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
@@ -57,6 +56,7 @@ from syno.study.settings import (
     timing_settings,
 )
 from syno.study.specifications import check_fit, specification_for, without_windows
+from syno.study.starters import check_workers, starter
 from syno.study.stoppers import AnyOf
 from syno.study.study import Study, settings_of
 from syno.study.warm_start import given_data, in_words
@@ -71,7 +71,13 @@ if TYPE_CHECKING:
     from syno.store import Outcome
 
 
-@grouped(space=SpaceOptions, train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
+@grouped(
+    space=SpaceOptions,
+    train=TrainOptions,
+    timing=TimingOptions,
+    isolation=IsolationOptions,
+    cluster=RayOptions,
+)
 def search(
     net: str | nn.Module,
     data: str | Dataset[Any] | DataLoader[Any] | None = None,
@@ -105,6 +111,7 @@ def search(
     enqueue: Sequence[str | Operator] = (),
     warm_start: str | SurrogateData | None = None,
     jobs: int | None = None,
+    cluster: RayOptions | None = None,
     needs: Sequence[str] = (),
     spot_checks: float = 0.0,
     spot_tolerance: float = SPOT_TOLERANCE,
@@ -163,6 +170,8 @@ def search(
         jobs: evaluate in so many worker processes on this machine, each with cores of its own; 0:
             only in workers that are started elsewhere (`syno worker`). Default: in this process.
             The model and the data must have names.
+        cluster: start the workers on a Ray cluster instead, `jobs` of them or as many as it has
+            room for.
         needs: tags that workers must have to evaluate for this study.
         spot_checks: the share of the trials that a second worker evaluates again. A worker that
             alone differs from two others is distrusted, and its trials are evaluated again.
@@ -232,12 +241,8 @@ def search(
         spot_tolerance=spot_tolerance,
     )
     # What does not go together is refused before there is a store.
-    _check_jobs(jobs, net, own is not None, store)
-    if spot_checks and jobs in (None, 1):
-        raise UserError(
-            "spot checks (--spot-checks) need two workers or more, and three to tell who is wrong\n"
-            "  what to do: --jobs 3, or --jobs 0 with `syno worker` on several machines"
-        )
+    cluster, is_custom = cluster or RayOptions(), own is not None
+    check_workers(jobs, cluster, net, store, is_custom=is_custom, spot_checks=spot_checks)
     if timing.predictor is not None:
         check_predictor(timing.predictor, timing.threads)
     rungs = load_rungs(net, settings, settings.data_dir, own)
@@ -258,25 +263,7 @@ def search(
         study = Study.create(opened, name or _name(settings), settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
-        return _run(opened, study, rungs, settings.data_dir, shown, callbacks, jobs)
-
-
-def _check_jobs(
-    jobs: int | None, net: str | nn.Module, is_custom: bool, store: Store | str
-) -> None:
-    """Raise a UserError for what workers in other processes cannot have."""
-    if jobs is None:
-        return
-    checks.whole("'jobs'", jobs, least=0, hint="0 only uses workers that are started elsewhere")
-    if not isinstance(net, str) or is_custom:
-        raise UserError(
-            "jobs (--jobs) evaluates in other processes, which cannot have a module or data of "
-            "this program\n"
-            "  what to do: pass the name of a model and of a data set, or leave out jobs"
-        )
-    address = store if isinstance(store, Store) else parse_address(store)
-    if address.in_memory:
-        raise UserError("a store in memory has no workers: other processes cannot reach it")
+        return _run(opened, study, rungs, settings.data_dir, shown, callbacks, jobs, cluster)
 
 
 def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -284,7 +271,7 @@ def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else checks.names(name, given)
 
 
-@grouped(isolation=IsolationOptions)
+@grouped(isolation=IsolationOptions, cluster=RayOptions)
 def resume(
     store: Store | str = DEFAULT_STORE,
     study: str | int | None = None,
@@ -307,6 +294,7 @@ def resume(
     observer: Observer | None = None,
     callbacks: Sequence[Callback] = (),
     jobs: int | None = None,
+    cluster: RayOptions | None = None,
 ) -> StudyResults:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
 
@@ -322,8 +310,8 @@ def resume(
     predictor: a file of `LatencyPredictor.save`: this process predicts latencies with it, and
         measures none.
 
-    jobs: as in `search`. If another process drives the study, this one takes over when it dies.
-        With `predictor`, the workers that this process starts predict.
+    jobs, cluster: as in `search`. If another process drives the study, this one takes over when
+        that one dies. With `predictor`, the workers that this process starts predict.
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
@@ -342,7 +330,8 @@ def resume(
             raise UserError(f"study '{record.name}' has no data set: it was not made by a search")
         folder = settings.data_dir if data_dir is None else str(data_dir)
         network = network_again(record.name, settings, net)
-        _check_jobs(jobs, network, settings.metric is not None, opened)
+        cluster = cluster or RayOptions()
+        check_workers(jobs, cluster, network, opened, is_custom=settings.metric is not None)
         if predictor is not None:
             if jobs == 0:
                 raise UserError(
@@ -390,7 +379,7 @@ def resume(
                 f"given up after {max_attempts} attempts that end the process; one that was given "
                 "up before is evaluated again when it is released (--release)"
             )
-        return _run(opened, continued, rungs, folder, observer, callbacks, jobs, predictor)
+        return _run(opened, continued, rungs, folder, observer, callbacks, jobs, cluster, predictor)
 
 
 @contextlib.contextmanager
@@ -449,6 +438,7 @@ def _run(
     observer: Observer,
     callbacks: Sequence[Callback],
     jobs: int | None,
+    cluster: RayOptions,
     predictor: str | None = None,
 ) -> StudyResults:
     calls = Callbacks(store, callbacks)
@@ -458,8 +448,17 @@ def _run(
         "weights": Weights.of(store, study.record),
         "checkpoints": None if rungs.ladder is None else Checkpoints.of(store, study.record),
     }
-    if jobs is not None:
-        with LocalWorkers(store, study.record.name, jobs, data_dir, predictor=predictor) as workers:
+    started = starter(
+        store,
+        study.record.name,
+        jobs,
+        cluster,
+        data_dir=data_dir,
+        predictor=predictor,
+        note=observer.on_note,
+    )
+    if started is not None:
+        with started as workers:
             drive(study, watch=workers.check, **around)
     else:
         checkpoints = around["checkpoints"]

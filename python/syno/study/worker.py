@@ -114,7 +114,7 @@ def work(
     if store.in_memory:
         raise UserError("a store in memory has no workers: other processes cannot reach it")
     made = prepare or _Prepared(data_dir, device, predictor)
-    worker = _Working(store, _tags(tags), study, made, observer or Observer())
+    worker = _Working(store, check_tags(tags), study, made, observer or Observer())
     with _terminable():
         try:
             return worker.until_idle(idle_s)
@@ -124,7 +124,12 @@ def work(
             worker.close()
 
 
-def _tags(given: Sequence[str]) -> tuple[str, ...]:
+def check_tags(given: Sequence[str]) -> tuple[str, ...]:
+    """Return the tags of a worker.
+
+    Raises:
+        UserError: if they are too many, or one of them is empty or too long.
+    """
     found = names("tags", given)
     if len(found) > MOST_TAGS or any(not 0 < len(tag) <= MOST_TAG for tag in found):
         raise UserError(

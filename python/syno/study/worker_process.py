@@ -1,4 +1,4 @@
-"""The process of a worker that `LocalWorkers` starts.
+"""The process of a worker that `LocalWorkers`, or an actor on a Ray cluster, starts.
 
 It reads one line of JSON from its standard input, which says what to do: so that a password in the
 address of the store is neither in its command line nor in its environment. The input stays open as
@@ -16,10 +16,8 @@ import sys
 import threading
 
 from syno._util.errors import UserError
+from syno.launch.starter import DISTRUSTED, MISTAKE
 from syno.study.progress import Notes
-
-MISTAKE = 2
-DISTRUSTED = 3
 
 
 def main() -> None:
@@ -27,7 +25,7 @@ def main() -> None:
     given = json.loads(sys.stdin.readline())
     if given["cores"]:
         os.sched_setaffinity(0, given["cores"])
-    threading.Thread(target=_wait_for_end, daemon=True, name="syno-parent").start()
+    threading.Thread(target=wait_for_end, daemon=True, name="syno-parent").start()
     from syno.store import DistrustedError, Store
     from syno.study.worker import work
 
@@ -50,7 +48,8 @@ def main() -> None:
         sys.exit(DISTRUSTED if isinstance(error, DistrustedError) else MISTAKE)
 
 
-def _wait_for_end() -> None:
+def wait_for_end() -> None:
+    """Wait for the end of the standard input, then end this process as SIGTERM does."""
     while sys.stdin.readline():
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -9,7 +9,7 @@ from syno._util.checks import MOST_COUNTED
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
-from syno.options import IsolationOptions
+from syno.options import IsolationOptions, RayOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +51,7 @@ class _Arguments(Options):
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
     isolation: IsolationOptions = group(IsolationOptions)
+    cluster: RayOptions = group(RayOptions)
 
 
 @framework.command("resume", _Arguments)
@@ -79,6 +80,7 @@ def command(given: _Arguments) -> int:
             predictor=given.predictor,
             observer=watch,
             jobs=given.jobs,
+            cluster=given.cluster,
         )
     return finished(summary, given.store, as_json=given.as_json)
 

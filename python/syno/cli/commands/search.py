@@ -18,6 +18,7 @@ from syno.options import (
     SPOT_TOLERANCE,
     FidelityOptions,
     IsolationOptions,
+    RayOptions,
     TimingOptions,
     TrainOptions,
 )
@@ -120,6 +121,7 @@ class _Arguments(Options):
     train: TrainOptions = group(TrainOptions)
     isolation: IsolationOptions = group(IsolationOptions)
     timing: TimingOptions = group(TimingOptions)
+    cluster: RayOptions = group(RayOptions)
 
     def trained(self) -> TrainOptions:
         """Return how networks are trained; a ladder replaces the fidelity."""
@@ -198,6 +200,7 @@ def command(given: _Arguments) -> int:
             needs=given.needs,
             spot_checks=given.spot_checks,
             spot_tolerance=given.spot_tolerance,
+            cluster=given.cluster,
         )
     return finished(summary, given.store, as_json=given.as_json)
 

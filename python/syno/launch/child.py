@@ -1,0 +1,78 @@
+"""The process of one worker, as the process that starts it sees it.
+
+It is told what to do through its standard input, so that a password in the address of the store is
+neither in its command line nor in its environment. The input stays open as long as the process that
+started it lives; at its end, the worker gives back what it has and ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+
+from syno._util import helper_process
+from syno._util.json_types import Json
+
+_MOST_SAID = 1 << 16  # bytes
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def start(
+    module: str,
+    given: Mapping[str, Json],
+    threads: int,
+    *,
+    visible_gpus: str | None = None,
+    folder: str | None = None,
+    keep_errors: bool = False,
+) -> subprocess.Popen[str]:
+    """Start the process of a worker.
+
+    Args:
+        module: whose `main` it runs, `syno.study.worker_process`.
+        given: its orders.
+        threads: the number of threads of its libraries.
+        visible_gpus: the GPUs that it may use, as in CUDA_VISIBLE_DEVICES. Default: those of this
+            process.
+        folder: its current folder. Default: that of this process.
+        keep_errors: give its standard error to this process, as `process.stderr`.
+    """
+    environment = helper_process.environment(**dict.fromkeys(_THREADS, str(max(1, threads))))
+    if visible_gpus is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = visible_gpus
+    process = subprocess.Popen(
+        helper_process.command(module),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if keep_errors else None,
+        text=True,
+        errors="replace",
+        env=environment,
+        cwd=folder,
+        start_new_session=True,  # Ctrl-C is for the search, which ends its workers
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # its exit code says how it ended
+        process.stdin.write(json.dumps(given) + "\n")
+        process.stdin.flush()
+    return process
+
+
+def collect(process: subprocess.Popen[str]) -> tuple[str, int]:
+    """Return what a worker that ended, or is about to end, said, and its exit code."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    code = process.wait()
+    with process.stdout:
+        # Without waiting: processes that a killed worker has started hold the other end, too.
+        os.set_blocking(process.stdout.fileno(), False)
+        try:
+            said = os.read(process.stdout.fileno(), _MOST_SAID).decode(errors="replace")
+        except BlockingIOError:
+            said = ""
+    return said, code

@@ -1,0 +1,97 @@
+"""Which workers a search starts: none, processes of this machine, or workers on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from syno._util import checks
+from syno._util.errors import UserError
+from syno.launch.ray_workers import RayWorkers, check_options
+from syno.launch.starter import Starter
+from syno.options import RayOptions
+from syno.store import Store
+from syno.store.engine import parse_address
+from syno.study.local_workers import LocalWorkers
+from syno.study.worker import check_tags
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def check_workers(
+    jobs: int | None,
+    cluster: RayOptions,
+    net: str | nn.Module,
+    store: Store | str,
+    *,
+    is_custom: bool,
+    spot_checks: float = 0.0,
+) -> None:
+    """Check the workers of a search before there is a store.
+
+    Args:
+        jobs: the number of workers; None for none, or on a Ray cluster for as many as have room.
+        cluster: the Ray cluster.
+        net: the network, and `is_custom` says whether the data is of this program: what other
+            processes cannot have.
+        store: the store or its address.
+        is_custom: see `net`.
+        spot_checks: the share of the trials that a second worker evaluates again.
+
+    Raises:
+        UserError: for what does not go together.
+    """
+    if spot_checks and (jobs == 1 or (jobs is None and cluster.ray is None)):
+        raise UserError(
+            "spot checks (--spot-checks) need two workers or more, and three to tell who is wrong\n"
+            "  what to do: --jobs 3, or --jobs 0 with `syno worker` on several machines"
+        )
+    if jobs is None and cluster.ray is None:
+        return
+    if cluster.ray is None:
+        hint = "0 only uses workers that are started elsewhere"
+        checks.whole("'jobs'", jobs, least=0, hint=hint)
+    else:
+        check_options(cluster.ray, jobs, cluster.gpus_per_worker)
+        check_tags(cluster.worker_tags)
+    option = "jobs (--jobs)" if cluster.ray is None else "ray (--ray)"
+    if not isinstance(net, str) or is_custom:
+        raise UserError(
+            f"{option} evaluates in other processes, which cannot have a module or data of "
+            "this program\n"
+            "  what to do: pass the name of a model and of a data set, or leave out "
+            f"{option.split()[0]}"
+        )
+    address = store if isinstance(store, Store) else parse_address(store)
+    if address.in_memory:
+        raise UserError("a store in memory has no workers: other processes cannot reach it")
+
+
+def starter(
+    store: Store,
+    study: str,
+    jobs: int | None,
+    cluster: RayOptions,
+    *,
+    data_dir: str | None,
+    predictor: str | None,
+    note: Callable[[str], None],
+) -> Starter | None:
+    """Return what starts the workers of a search; None if the search evaluates itself."""
+    if cluster.ray is not None:
+        return RayWorkers(
+            store,
+            study,
+            cluster.ray,
+            jobs,
+            cores=cluster.cores_per_worker,
+            gpus=cluster.gpus_per_worker,
+            tags=cluster.worker_tags,
+            data_dir=data_dir,
+            predictor=predictor,
+            note=note,
+        )
+    if jobs is None:
+        return None
+    return LocalWorkers(store, study, jobs, data_dir, predictor=predictor)
