@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from syno._util import helper_process
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_target import device_target
 from syno.study.evaluate import processes
 
 Array = NDArray[np.number]
@@ -272,25 +273,3 @@ def _counter(meta_schedule: Any, done: int, told: Callable[[int], None]) -> Any:
             told(count)
 
     return Counter()
-
-
-def device_target(text: str | None, threads: int) -> Any:
-    """A target of TVM for a device with so many threads; None for this machine."""
-    tvm = imported()
-    return tvm.target.Target(_target(text, threads, tvm))
-
-
-def _target(text: str | None, threads: int, tvm: Any) -> Mapping[str, object]:
-    """A target as TVM 0.27 takes it, from one in the form of a command line."""
-    if text is None:
-        cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
-        return {"kind": "llvm", "mcpu": str(cpu), "num-cores": threads}
-    kind, *options = text.split()
-    found: dict[str, object] = {"kind": kind, "num-cores": threads}
-    for option in options:
-        name, _, value = option.lstrip("-").partition("=")
-        if name == "mattr":
-            found[name] = value.split(",")
-        else:
-            found[name] = int(value) if value.isdecimal() else value
-    return found

@@ -1,0 +1,41 @@
+"""Targets of TVM, from texts in the form of its command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from syno._util.errors import UserError, first_line
+from syno.codegen.emitters.tvm import imported
+
+
+def device_target(text: str | None, threads: int) -> Any:
+    """A target of TVM for a device with so many threads; None for this machine.
+
+    UserError for a text that is no target.
+    """
+    tvm = imported()
+    try:
+        return tvm.target.Target(_target(text, threads, tvm))
+    except Exception as error:  # of TVM, which raises whatever it likes
+        raise UserError(
+            f"'{text}' is no target of TVM: {first_line(error)}\n"
+            '  expected: such as "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a78"'
+        ) from error
+
+
+def _target(text: str | None, threads: int, tvm: ModuleType) -> Mapping[str, object]:
+    """A target as TVM 0.27 takes it, from one in the form of a command line."""
+    if text is None:
+        cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
+        return {"kind": "llvm", "mcpu": str(cpu), "num-cores": threads}
+    kind, *options = text.split() or [""]
+    found: dict[str, object] = {"kind": kind, "num-cores": threads}
+    for option in options:
+        name, _, value = option.lstrip("-").partition("=")
+        if name == "mattr":
+            found[name] = value.split(",")
+        else:
+            found[name] = int(value) if value.isdecimal() else value
+    return found
