@@ -15,10 +15,10 @@ from torch import nn
 from syno._util.errors import UserError, first_line
 from syno.codegen import emitters
 from syno.codegen.emitters.tvm import imported
-from syno.codegen.emitters.tvm_target import device_target
+from syno.codegen.emitters.tvm_target import device_target, linker
 from syno.devices import Device, parse_address, read_secret
 from syno.devices.client import check_device
-from syno.devices.tvm_remote import Place, RemoteFunctions, linker, upload
+from syno.devices.tvm_remote import Place, RemoteFunctions, upload
 from syno.measure.timing import Timing
 from syno.tune import tvm_schedules
 from syno.tune.grid import CPU, TVM

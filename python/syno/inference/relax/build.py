@@ -8,7 +8,7 @@ from typing import Any
 
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
-from syno.inference.relax.schedules import schedule_plainly
+from syno.inference.relax.schedules import is_scheduled, schedule_plainly
 
 # The file of a database of MetaSchedule with its schedules, and that with what they are of.
 _RECORDS, _WORKLOADS = "database_tuning_record.json", "database_workload.json"
@@ -38,8 +38,11 @@ def lower(module: Any, target: Any) -> Any:
         return tvm.transform.Sequential(passes)(module)
 
 
-def build(module: Any, target: Any, databases: Sequence[Path] = ()) -> Any:
-    """Compile a lowered module; TVM's executable, for a virtual machine or a library.
+def build(module: Any, target: Any, databases: Sequence[Path] = ()) -> tuple[Any, int, int]:
+    """Compile a lowered module.
+
+    Returns TVM's executable, for a virtual machine or a library; how many of its functions have a
+    schedule of a database; and how many functions it has.
 
     databases: folders of databases of MetaSchedule. A function with a schedule in one of them gets
     the fastest; others get a plain one.
@@ -47,21 +50,39 @@ def build(module: Any, target: Any, databases: Sequence[Path] = ()) -> Any:
     Raises:
         UserError: TVM cannot compile the module, or there is no database in a folder.
     """
-    tvm = imported()
+    imported()
     from tvm import relax
 
+    tuned, functions = 0, len(_functions(module))
     with target:
         if databases:
             with _union(databases):
                 module = relax.transform.MetaScheduleApplyDatabase(enable_warning=False)(module)
+            tuned = sum(is_scheduled(each) for each in _functions(module))
             module = relax.transform.SplitLayoutRewritePreproc()(module)
             module = relax.transform.FoldConstant()(module)
         module = schedule_plainly(module)
     try:
-        return relax.build(module, target, relax_pipeline="default_build")
+        return relax.build(module, target, relax_pipeline="default_build"), tuned, functions
     except Exception as error:  # of TVM, which raises whatever it likes
         words = str(error).strip().rpartition("\n")[2]
         raise UserError(f"TVM cannot compile the network for {target}: {words}") from error
+
+
+def tuning_tasks(module: Any, target: Any) -> dict[str, Any]:
+    """The functions of a lowered module that MetaSchedule can tune, by name, each as a module of
+    its own. Equal functions are one."""
+    imported()
+    from tvm.s_tir.meta_schedule import relax_integration
+
+    tasks = relax_integration.extract_tasks(module, target)
+    return {str(task.task_name): task.dispatched[0] for task in tasks}
+
+
+def _functions(module: Any) -> list[Any]:
+    """The functions of TensorIR."""
+    kind = imported().tirx.PrimFunc
+    return [function for _, function in module.functions_items() if isinstance(function, kind)]
 
 
 def databases_below(folder: Path) -> list[Path]:

@@ -27,11 +27,14 @@ def schedule_plainly(module: Any) -> Any:
     tvm = imported()
     found = module.clone()
     for variable, function in module.functions_items():
-        if not isinstance(function, tvm.tirx.PrimFunc):
-            continue
-        if not function.attrs or not function.attrs.get(_SCHEDULED, False):
+        if isinstance(function, tvm.tirx.PrimFunc) and not is_scheduled(function):
             found.update_func(variable, _scheduled(function))
     return found
+
+
+def is_scheduled(function: Any) -> bool:
+    """Whether a function of TensorIR has a schedule."""
+    return bool(function.attrs) and bool(function.attrs.get(_SCHEDULED, False))
 
 
 def _scheduled(function: Any) -> Any:
