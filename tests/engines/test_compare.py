@@ -80,6 +80,7 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
         "openvino",
         "openvino-default",
         "openvino-int8",
+        "tvm",
         "syno",
         "syno-cpp",
         "syno-cpp-bf16",
