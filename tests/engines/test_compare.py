@@ -199,6 +199,16 @@ def test_all_engines_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None
     assert asked == [name for name in engine.names() if name != "openvino"]
 
 
+def test_schedules_are_for_the_engine_tvm(tmp_path: Path) -> None:
+    words = ["bench", "network", "--model", "cnn-small", "--size", "8", "--operators", "none"]
+    words += ["--schedules", str(tmp_path)]
+    done = CliRunner().invoke(cli, [*words, "--engines", "eager"])
+    assert done.exit_code == 2 and "--schedules is for the engine tvm" in done.output
+    if engine.available(["tvm"]):
+        done = CliRunner().invoke(cli, [*words, "--engines", "tvm"])
+        assert done.exit_code == 2 and "there are no schedules of TVM below" in done.output
+
+
 def test_the_table_and_the_plot_show_every_pair(tmp_path: Path) -> None:
     found = compare_engines({"original": small()}, EXAMPLE, ["channels-last"], rounds=2)
     table = engines_table(found)

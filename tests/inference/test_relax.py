@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from torch import nn
 
 import syno
 from syno import UserError
+from syno.cli.main import cli
 from syno.codegen import emitters
 from syno.codegen.export import formats
 from syno.codegen.export.write import network_subject
@@ -21,10 +23,9 @@ from syno.inference.passes.batch_norms import fold_batch_norms
 from syno.inference.relax.program import trace_program
 from syno.inference.trace import trace
 from syno.network import models
+from syno.operands.layers import fit_to_network
+from syno.operands.lookup import named_operators
 from syno.operators import zoo
-
-from ..api.networks import conv_operator
-from ..models.small import SMALL
 
 needs_tvm = pytest.mark.skipif(
     emitters.get("tvm").available() is not None, reason="the package tvm is not installed"
@@ -32,6 +33,16 @@ needs_tvm = pytest.mark.skipif(
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 # As for the other engines of float32, relative to the largest output.
 TOLERANCE = 1e-4
+_IMAGES = {"classes": 7, "size": 32}
+MODELS: dict[str, dict[str, int]] = {
+    "resnet-small": _IMAGES | {"width": 4},
+    "resnet18": _IMAGES | {"width": 8, "cifar_stem": 1},
+    "mobilenet_v2": _IMAGES | {"percent": 25, "cifar_stem": 1},
+    "resnext29_2x64d": _IMAGES | {"width": 8, "cifar_stem": 1},
+    "vit_b_16": _IMAGES | {"patch": 8, "layers": 1, "heads": 2, "width": 16},
+    "convnext_tiny": _IMAGES | {"width": 8},
+    "gpt2-small": {"context": 12, "layers": 1, "width": 16},
+}
 
 
 def drawn(*shape: int) -> torch.Tensor:
@@ -53,7 +64,8 @@ def trained(net: nn.Module) -> nn.Module:
 def with_operators(size: int = 8) -> nn.Module:
     torch.manual_seed(0)
     net = models.slots(models.build("cnn-small", classes=5, size=size, width=4, layers=1, stages=2))
-    syno.replace(net, conv_operator())
+    (named,) = named_operators(["depthwise-separable"])
+    assert syno.replace(net, fit_to_network(named, net, {})).replaced
     return trained(net)
 
 
@@ -176,13 +188,10 @@ def test_an_operator_of_the_zoo_is_right_at_any_batch_and_at_a_fixed_one(name: s
 
 @needs_tvm
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    ["resnet-small", "resnet18", "mobilenet_v2", "resnext29_2x64d", "convnext_tiny", "gpt2-small"],
-)
+@pytest.mark.parametrize("name", MODELS)
 def test_a_model_of_the_catalogue_is_right(name: str) -> None:
     torch.manual_seed(0)
-    net = trained(models.build(name, **SMALL[name]))
+    net = trained(models.build(name, **MODELS[name]))
     shape = models.built(net).input_shape
     x = drawn(3, *shape)
     if models.describe(name).images is None:
@@ -344,6 +353,15 @@ def test_schedules_need_a_fixed_batch_and_a_folder_that_has_them(tmp_path: Path)
     )
     with pytest.raises(UserError, match=r"for one size of the batch\n  expected: --batch N"):
         TvmNetworkFile().write(subject, tmp_path / "net")
+
+
+def test_options_of_tvm_networks_are_for_that_format(tmp_path: Path) -> None:
+    words = ["export", "none", "--network", "cnn-small", "-o", str(tmp_path / "net")]
+    for option in (["--batch", "2"], ["--schedules", str(tmp_path)]):
+        done = CliRunner().invoke(cli, [*words, "--format", "torch-export", *option])
+        assert done.exit_code == 2 and "has no schedules of TVM and no fixed batch" in done.output
+    done = CliRunner().invoke(cli, [*words, "--format", "onnx", "--target", "llvm"])
+    assert done.exit_code == 2 and "cpp, cpp-network or tvm-network with --target" in done.output
 
 
 @needs_tvm

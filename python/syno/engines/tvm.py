@@ -11,6 +11,8 @@ from torch import nn
 
 from syno.codegen import emitters
 from syno.engines.engine import FLOAT32, Engine
+from syno.inference.relax.build import databases_below
+from syno.inference.relax.network import compile_network
 
 _TVM = "tvm"
 
@@ -20,7 +22,7 @@ class Tvm:
 
     schedules: a folder of results of `syno tune`, whose databases of MetaSchedule are used; None:
     plain schedules. target: what the code is for, as TVM's command lines write it; None for the
-    processor of this machine.
+    processor of this machine. UserError where the folder has no schedules.
     """
 
     name = _TVM
@@ -28,7 +30,7 @@ class Tvm:
     own = False
 
     def __init__(self, schedules: Path | None = None, target: str | None = None) -> None:
-        self._schedules = schedules
+        self._databases = () if schedules is None else tuple(databases_below(schedules))
         self._target = target
 
     def missing(self) -> str | None:
@@ -39,12 +41,8 @@ class Tvm:
         self, net: nn.Module, example: torch.Tensor, threads: int
     ) -> Callable[[], torch.Tensor]:
         """Return the compiled network, with the sizes of the example."""
-        from syno.inference.relax.build import databases_below
-        from syno.inference.relax.network import compile_network
-
-        databases = () if self._schedules is None else databases_below(self._schedules)
         compiled = compile_network(
-            net, example, threads=threads, databases=databases, target=self._target
+            net, example, threads=threads, databases=self._databases, target=self._target
         )
         call = compiled.prepared(example.numpy())
 

@@ -13,6 +13,8 @@ from syno.codegen.emitters.tvm_target import device_target
 from syno.engines.compare import compare_engines
 from syno.engines.engine import Engine
 from syno.engines.tvm import Tvm
+from syno.inference.relax.build import tuning_tasks
+from syno.inference.relax.network import lowered
 from syno.measure.slots import network_with_slots
 from syno.network.substitute import replace
 from syno.operands.layers import fit_to_network
@@ -105,9 +107,6 @@ def _tune(
     folder: Path,
     progress: Callable[[str], None],
 ) -> None:
-    from syno.inference.relax.build import tuning_tasks
-    from syno.inference.relax.network import lowered
-
     progress("tracing the network")
     target = device_target(task.tvm_target, task.threads)
     with torch.inference_mode(False):

@@ -69,6 +69,10 @@ def command(given: _Arguments) -> int:
     from syno.operands.layers import ORIGINAL
     from syno.operators.specification import checked_binding
 
+    names = [name.strip() for name in given.engines.split(",") if name.strip()]
+    if names == ["all"]:
+        names = list(engine.available(engine.names()))
+    engines = _engines(names or list(engine.available()), given.schedules)
     sizes = {} if given.binding is None else checked_binding(given.binding)
     networks, example = networks_with_operators(
         given.model,
@@ -79,10 +83,6 @@ def command(given: _Arguments) -> int:
         batch=given.batch,
         seed=given.seed,
     )
-    names = [name.strip() for name in given.engines.split(",") if name.strip()]
-    if names == ["all"]:
-        names = list(engine.available(engine.names()))
-    engines = _engines(names or list(engine.available()), given.schedules)
     with output.progress("networks", None, remaining=False) as move:
         found = compare_engines(
             networks,
