@@ -367,6 +367,9 @@ def test_options_of_tvm_networks_are_for_that_format(tmp_path: Path) -> None:
 @needs_tvm
 def test_a_text_that_is_no_target_is_named() -> None:
     from syno.codegen.emitters.tvm_target import device_target
+    from syno.inference.relax.network import compile_network
 
     with pytest.raises(UserError, match=r"'lvm -mcpu=x' is no target of TVM: .*\n  expected: such"):
         device_target("lvm -mcpu=x", 1)
+    with pytest.raises(UserError, match="for processors, and not for 'cuda'\n  expected: a target"):
+        compile_network(nn.ReLU().eval(), drawn(1, 3), target="cuda -arch=sm_80")

@@ -62,7 +62,9 @@ def _target(text: str | None, threads: int, tvm: ModuleType) -> Mapping[str, obj
         cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
         return {"kind": "llvm", "mcpu": str(cpu), "num-cores": threads}
     kind, *options = text.split() or [""]
-    found: dict[str, object] = {"kind": kind, "num-cores": threads}
+    found: dict[str, object] = {"kind": kind}
+    if kind == "llvm":
+        found["num-cores"] = threads
     for option in options:
         name, _, value = option.lstrip("-").partition("=")
         if name == "mattr":

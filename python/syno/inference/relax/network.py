@@ -124,6 +124,11 @@ def compile_network(
 
 def lowered(net: nn.Module, example_input: torch.Tensor, target: Any, *, any_batch: bool) -> Any:
     """The network as a lowered module of Relax. UserError as in `compile_network`."""
+    if str(target.kind.name) != "llvm":
+        raise UserError(
+            f"networks are compiled by TVM for processors, and not for '{target.kind.name}'\n"
+            "  expected: a target that begins with llvm"
+        )
     (x,) = checked_inputs(net, example_input)
     with torch.inference_mode(False):
         program = trace_program(net, (x.clone(),), batch=any_batch)
