@@ -194,9 +194,17 @@ def test_a_model_of_the_catalogue_is_right(name: str) -> None:
     net = trained(models.build(name, **MODELS[name]))
     shape = models.built(net).input_shape
     x = drawn(3, *shape)
-    if models.describe(name).images is None:
-        x = torch.randint(0, 10, x.shape, generator=torch.Generator().manual_seed(7))
-    check(net, x, any_batch=True)
+    if models.describe(name).images is not None:
+        check(net, x, any_batch=True)
+        return
+    x = torch.randint(0, 10, x.shape, generator=torch.Generator().manual_seed(7))
+    check(net, x, any_batch=False)
+    check(net, x[:1], any_batch=False)
+    # Its masks are sums of prefixes, which TVM 0.27 compiles for fixed sizes only.
+    with pytest.raises(
+        UserError, match=r"TVM cannot compile .*\n  what to do: .* fixed batch only"
+    ):
+        check(net, x, any_batch=True)
 
 
 @needs_tvm

@@ -154,4 +154,11 @@ def compiled(
     if missing is not None:
         raise UserError(f"TVM cannot compile networks here: {missing}")
     module = lowered(net, example_input, target, any_batch=any_batch)
-    return build(module, target, databases)
+    try:
+        return build(module, target, databases)
+    except UserError as error:
+        if not any_batch:
+            raise
+        raise UserError(
+            f"{error}\n  what to do: TVM compiles some operations for a fixed batch only; fix it"
+        ) from error

@@ -17,6 +17,8 @@ from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
 from syno.inference.trace import SLOT, quiet
 
+_aten = torch.ops.aten
+
 
 @dataclass(frozen=True)
 class Program:
@@ -34,6 +36,8 @@ class Program:
 
 class _Call(nn.Module):
     """A layer as a call of its operator, which is no operator of PyTorch, and what follows it."""
+
+    channel: torch.Tensor | None
 
     def __init__(self, number: int, layer: Layer) -> None:
         super().__init__()
@@ -83,7 +87,28 @@ def _exported(
         try:
             found = torch.export.export(graph, examples, dynamic_shapes=sizes, strict=False)
             # Taken apart into the operations that the front end of Relax knows best.
-            return found.run_decompositions()
+            found = found.run_decompositions()
         except Exception as error:
             first = str(error).strip().partition("\n")[0]
             raise UserError(f"torch.export cannot trace the prepared network: {first}") from error
+    _say_what_relax_guesses(found.graph)
+    return found
+
+
+def _say_what_relax_guesses(graph: fx.Graph) -> None:
+    """Two operations in a form that the front end of TVM 0.27 takes as PyTorch does.
+
+    It takes no dimension of a slice that is counted from the last one, and sums prefixes of truth
+    values as truth values, which PyTorch sums as integers.
+    """
+    for node in list(graph.nodes):
+        if node.target is _aten.slice.Tensor and len(node.args) > 1 and node.args[1] < 0:
+            x, dimension, *rest = node.args
+            node.args = (x, dimension + x.meta["val"].dim(), *rest)
+        elif node.target is _aten.cumsum.default and node.args[0].meta["val"].dtype == torch.bool:
+            with graph.inserting_before(node):
+                number = graph.call_function(
+                    _aten._to_copy.default, (node.args[0],), {"dtype": torch.int64}
+                )
+            number.meta = {**node.meta, "val": node.args[0].meta["val"].to(torch.int64)}
+            node.replace_input_with(node.args[0], number)

@@ -42,7 +42,10 @@ def _scheduled(function: Any) -> Any:
 
     module = imported().IRModule({"main": function})
     schedule = Schedule(module)
-    for block in schedule.get_child_blocks(schedule.get_sblock("root", "main")):
+    blocks = []
+    with contextlib.suppress(ScheduleError):  # sorts and sums of prefixes are no tensor expressions
+        blocks = schedule.get_child_blocks(schedule.get_sblock("root", "main"))
+    for block in blocks:
         # A step that does not apply changes nothing, and the steps before it hold without it.
         with contextlib.suppress(ScheduleError):
             _schedule_block(schedule, block)
@@ -66,7 +69,9 @@ def _schedule_block(schedule: Any, block: Any) -> None:
     if rows and shared:
         schedule.parallel(schedule.fuse(*rows) if len(rows) > 1 else rows[0])
     extent = _extent(schedule, last)
-    if rows and extent is not None and 1 < extent <= _LONGEST:
+    # TVM stores a vector of truth values with the wrong type.
+    truth = any(str(each.source.dtype) == "bool" for each in schedule.get(block).writes)
+    if rows and extent is not None and 1 < extent <= _LONGEST and not truth:
         schedule.vectorize(last)
     if rows and sums:
         schedule.decompose_reduction(block, sums[0])
