@@ -80,6 +80,7 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
         "openvino",
         "openvino-default",
         "openvino-int8",
+        "tvm",
         "syno",
         "syno-cpp",
         "syno-cpp-bf16",
@@ -196,6 +197,16 @@ def test_all_engines_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None
     arguments += ["--operators", "none", "--engines", "all"]
     assert "enough" in CliRunner().invoke(cli, arguments).output
     assert asked == [name for name in engine.names() if name != "openvino"]
+
+
+def test_schedules_are_for_the_engine_tvm(tmp_path: Path) -> None:
+    words = ["bench", "network", "--model", "cnn-small", "--size", "8", "--operators", "none"]
+    words += ["--schedules", str(tmp_path)]
+    done = CliRunner().invoke(cli, [*words, "--engines", "eager"])
+    assert done.exit_code == 2 and "--schedules is for the engine tvm" in done.output
+    if engine.available(["tvm"]):
+        done = CliRunner().invoke(cli, [*words, "--engines", "tvm"])
+        assert done.exit_code == 2 and "there are no schedules of TVM below" in done.output
 
 
 def test_the_table_and_the_plot_show_every_pair(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,23 @@ def test_the_short_form(tmp_path: Path) -> None:
     ]
     assert {task.trials for task in tasks} == {3}
     assert tasks[0].folder == tmp_path / "grid-tuned/here/conv2d/resnet-small/cpp-cpu"
+
+
+def test_a_whole_network_is_a_place_of_its_own(tmp_path: Path) -> None:
+    content = short(
+        layers=[], models=["resnet-small"], networks=["resnet-small"], back_ends=["tvm"]
+    )
+    tasks = tasks_of(read_grid(written(tmp_path, content)))
+    found = {task.place: task for task in tasks if task.operator != ORIGINAL}
+    assert set(found) == {"resnet-small", "resnet-small-network"}
+    network = found["resnet-small-network"]
+    assert (network.model, network.whole) == ("resnet-small", True)
+    assert network.folder == tmp_path / "grid-tuned/here/conv2d/resnet-small-network/tvm-cpu"
+    slots = dataclasses.replace(network, whole=False)
+    assert slots.key != network.key
+    # Without an operator, the original network alone is tuned.
+    (alone,) = tasks_of(single_grid([], networks=["cnn-small"], out=tmp_path, back_ends=("tvm",)))
+    assert alone.operator == ORIGINAL and alone.whole
 
 
 def test_a_task_survives_json_and_its_key_names_what_decides_the_result(tmp_path: Path) -> None:

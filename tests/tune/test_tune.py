@@ -11,11 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
 
 from syno.cli.main import cli
 from syno.codegen import emitters
 from syno.tune import Task, run_grid, single_grid, tasks_of
+from syno.tune.back_ends import problem
 from syno.tune.results import Results
 from syno.tune.subjects import subjects_of
 from syno.tune.tables import layers_table, results_table, state, tasks_table
@@ -96,6 +98,53 @@ def test_tvm_goes_on_with_the_trials_of_its_database(tmp_path: Path) -> None:
     assert longer.rows[0].form == "6 trials"
     assert records.read_text().startswith(before)
     assert len(records.read_text().splitlines()) >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    emitters.get("tvm").available() is not None, reason="the package tvm is not installed"
+)
+def test_a_whole_network_is_tuned_by_tvm_and_goes_on_with_its_database(tmp_path: Path) -> None:
+    from syno.inference.relax.build import databases_below
+    from syno.inference.relax.network import compile_network
+    from syno.tune.networks import network_of
+
+    places = {"layers": [], "networks": ["cnn-small"], "size": 8, "baseline": False}
+    (task,) = tasks(tmp_path, "tvm", trials=1, **places)
+    (first,) = run_grid([task]).results
+    assert first.status == "done", first.reason
+    (row,) = first.rows
+    assert (row.layer, row.form) == ("cnn-small-network", "1 trials of each function")
+    assert row.outputs == 10 and row.median_ms > 0
+    (database,) = databases_below(tmp_path)
+    records = (database / "database_tuning_record.json").read_text()
+    (longer,) = run_grid([dataclasses.replace(task, trials=2)]).results
+    assert longer.status == "done", longer.reason
+    assert (database / "database_tuning_record.json").read_text().startswith(records)
+    net, x = network_of(task)
+    compiled = compile_network(net, x, databases=[database])
+    assert 0 < compiled.tuned <= compiled.functions
+    with torch.no_grad():
+        expected = net(x)
+    assert (torch.from_numpy(compiled(x.numpy())) - expected).abs().max() <= 1e-4
+
+
+def test_whole_networks_say_where_they_are_not_tuned(tmp_path: Path) -> None:
+    (task,) = tasks(tmp_path, "triton", layers=[], networks=["cnn-small"], baseline=False)
+    assert problem(task) == "triton does not run whole networks"
+    there = dataclasses.replace(task, tracker="127.0.0.1:1", rpc_key="a", back_end="tvm")
+    assert "leave out --tracker" in problem(there)
+    gpu = dataclasses.replace(task, back_end="eager", device="cuda")
+    assert "timed on the CPU, and not on 'cuda'" in problem(gpu)
+
+
+@pytest.mark.slow
+def test_a_whole_network_is_timed_in_the_engine_of_its_back_end(tmp_path: Path) -> None:
+    places = {"layers": [], "networks": ["cnn-small"], "size": 8}
+    run = run_grid(tasks(tmp_path, "eager", "cpp", **places))
+    assert run.failures == []
+    assert [result.rows[0].form for result in run.results] == ["eager", "syno-cpp"] * 2
+    assert len(results_table(run.results).rows) == 4
 
 
 @pytest.mark.slow
@@ -226,6 +275,7 @@ def test_the_command_shows_runs_and_clears(tmp_path: Path) -> None:
 
 def test_mistakes_of_the_command_are_named(tmp_path: Path) -> None:
     assert "nothing to tune" in invoked()[1]
+    assert "--layer or --network" in invoked("--network", "cnn-small", "--config", "a.json")[1]
     assert "without a place" in invoked("conv2d")[1]
     assert "is no layer" in invoked("conv2d", "--layer", "8")[1]
     assert "did you mean: tvm" in invoked("conv2d", "--layer", "8x8", "--back-ends", "tvn")[1]

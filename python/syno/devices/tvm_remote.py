@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import platform
-import re
 import shutil
 import tempfile
 import threading
@@ -17,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syno._util.errors import UserError
-from syno._util.helper_process import find_program
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_target import write_library
 from syno.devices.address import Address
 from syno.devices.client import borrow
 
 Array = NDArray[np.number]
 # Seconds beyond those of a session in which its end is heard of.
 _GRACE_S = 30.0
-_MACHINE = re.compile(r"-mtriple=([^-\s]+)")
 
 
 @dataclass(frozen=True)
@@ -187,23 +184,9 @@ def upload(session: Any, executable: Any, path: Path, compiler: str | None) -> R
 
 def _exported(executable: Any, path: Path, compiler: str | None) -> Path:
     """The file of compiled functions: a library, or what the device makes one of."""
-    if compiler is None:
-        from tvm.support.tar import tar
-
-        path, make = path.with_suffix(".tar"), tar
-    else:
-        from tvm.support import cc
-
-        path, make = path.with_suffix(".so"), cc.cross_compiler(compiler)
-    executable.export_library(str(path), fcompile=make)
+    path = path.with_suffix(".tar" if compiler is None else ".so")
+    write_library(executable, path, compiler)
     return path
-
-
-def linker(target: str) -> str | None:
-    """The compiler here that links for a target of TVM; None where there is none."""
-    found = _MACHINE.search(target)
-    same = found is None or found[1] == platform.machine()
-    return find_program("g++" if same or found is None else f"{found[1]}-linux-gnu-g++")
 
 
 def _rpc() -> Any:

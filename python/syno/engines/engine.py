@@ -29,6 +29,7 @@ _MODULES = {
     "openvino": "syno.engines.onnx",
     "openvino-default": "syno.engines.onnx",
     "openvino-int8": "syno.engines.onnx",
+    "tvm": "syno.engines.tvm",
     "syno": "syno.engines.own",
     "syno-cpp": "syno.engines.own",
     "syno-cpp-bf16": "syno.engines.own",

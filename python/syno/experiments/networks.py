@@ -108,7 +108,7 @@ def _packages() -> dict[str, str]:
     from importlib import metadata
 
     versions = {}
-    for name in ("torch", "onnxruntime", "openvino"):
+    for name in ("torch", "onnxruntime", "openvino", "apache-tvm"):
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

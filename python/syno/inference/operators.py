@@ -28,7 +28,7 @@ CONVOLUTIONS = {
     _aten.conv_transpose3d.input: 3,
 }
 _PADDINGS = (_aten.constant_pad_nd.default, _aten.pad.default)
-_TRANSPOSED = {target for target in CONVOLUTIONS if "transpose" in str(target)}
+TRANSPOSED = {target for target in CONVOLUTIONS if "transpose" in str(target)}
 # Of each dimension of a map: its position, a tap and its size in formulas, the variables of its
 # kernel and stride, and its index in a patch.
 _AXES = ("hwz", "abe", "HWZ", (("k", "s"), ("l", "t"), ("m", "u")), "pqv")
@@ -92,7 +92,7 @@ def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool
 
     NotCovered where the language has no words for it.
     """
-    if node.target in _TRANSPOSED:
+    if node.target in TRANSPOSED:
         return _transposed(node, constant)
     if node.target in CONVOLUTIONS:
         return _convolution(node, constant)

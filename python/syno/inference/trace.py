@@ -209,7 +209,7 @@ def _exported(
     marked: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool
 ) -> tuple[fx.GraphModule, bool]:
     """The graph, and whether it takes any size of the first dimension."""
-    with _quiet(), torch.no_grad():
+    with quiet(), torch.no_grad():
         if batch:
             more = tuple(torch.cat([x[:1]] * _TRACED_BATCH) for x in inputs)
             sizes = tuple({0: torch.export.Dim("batch")} for _ in inputs)
@@ -252,7 +252,7 @@ def _run(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without what torch says on the way: it concerns its own internals."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -209,6 +209,12 @@ _BACK_ENDS: dict[str, BackEnd] = {
 
 def problem(task: Task) -> str:
     """Why a task cannot be done on this machine; empty where it can."""
+    if task.whole:
+        from syno.tune import networks
+
+        reason = networks.problem(task)
+        if reason:
+            return reason
     if task.tracker is not None:
         from syno.tune import tvm_remote
 

@@ -25,6 +25,8 @@ BACK_ENDS = (EAGER, INDUCTOR, CPP, TRITON, TVM)
 CPU = "cpu"
 _BASELINE = "baseline"
 _LAYER = re.compile(r"(\d{1,6})[x@](\d{1,6})")
+# Fields of a grid's file: the operators, and what they are tuned in.
+_PLACES = ("operators", "models", "layers", "networks")
 _CORES = re.compile(r"-num-cores=(\d+)")
 
 
@@ -56,7 +58,8 @@ class Place:
     """Where operators are tuned: in the slots of a model, or in one layer of a size.
 
     operators: as they are named in the grid; from_folders: whether these are folders below the
-    prefix of a target.
+    prefix of a target. whole: whether the network of the model is tuned and timed as a whole, not
+    its slots one by one.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Place:
     model: str | None = None
     layer: tuple[int, int] | None = None
     from_folders: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,7 @@ def single_grid(
     *,
     models: Sequence[str] = (),
     layers: Sequence[str] = (),
+    networks: Sequence[str] = (),
     out: Path,
     device: str = CPU,
     threads: int = 1,
@@ -133,6 +138,7 @@ def single_grid(
         operators: operators, as for `syno train`.
         models: models whose slots are tuned.
         layers: single layers as CHANNELSxSIZE.
+        networks: models that are tuned as whole networks.
         out: the folder of the results.
         device: "cpu" or "cuda".
         threads: number of threads of CPU code.
@@ -147,7 +153,7 @@ def single_grid(
         )
     found = Target(rpc_key or "here", out, device, threads, rpc_key, target)
     found = dataclasses.replace(found, tracker=tracker, secret=secret)
-    places = _places(operators, models, layers)
+    places = _places(operators, models, layers, networks)
     return Grid((found,), places, **options)  # type: ignore[arg-type]
 
 
@@ -157,7 +163,7 @@ def _grid(
     given: dict[str, object] = dict(content)
     targets = _targets(given.pop("targets"), path, tracker, secret)  # type: ignore[arg-type]
     folders: Mapping[str, list[str]] = given.pop("kernels_dirs", {})  # type: ignore[assignment]
-    lists: list[list[str]] = [given.pop(name, []) for name in ("operators", "models", "layers")]  # type: ignore[misc]
+    lists: list[list[str]] = [given.pop(name, []) for name in _PLACES]  # type: ignore[misc]
     places = _places(*lists)
     places += tuple(
         Place(model, tuple(operators), model=model_name(model), from_folders=True)
@@ -173,17 +179,24 @@ def _grid(
 
 
 def _places(
-    operators: Sequence[str], models: Sequence[str], layers: Sequence[str]
+    operators: Sequence[str],
+    models: Sequence[str],
+    layers: Sequence[str],
+    networks: Sequence[str] = (),
 ) -> tuple[Place, ...]:
-    if operators and not (models or layers):
+    if operators and not (models or layers or networks):
         raise UserError(
-            "operators without a place to tune them in\n  expected: models, such as resnet18, or "
-            "layers, such as 64x56"
+            "operators without a place to tune them in\n  expected: models or networks, such as "
+            "resnet18, or layers, such as 64x56"
         )
     found = [Place(name, tuple(operators), model=model_name(name)) for name in models]
     for text in layers:
         size = layer_size(text)
         found.append(Place(f"{size[0]}x{size[1]}", tuple(operators), layer=size))
+    found += [
+        Place(f"{name}-network", tuple(operators), model=model_name(name), whole=True)
+        for name in networks
+    ]
     return tuple(found)
 
 

@@ -28,7 +28,8 @@ class Task:
     target, place, operator, back_end: the names of what is tuned; `original` is the operator of the
     original layers. folder: of the results. text: of the operator, empty for the original layers;
     problem: why there is no operator to tune; empty if there is one. sizes: values of
-    variables that it comes with. Other fields are those of `Grid` and `Target`.
+    variables that it comes with. whole: whether the task is the whole network of `model`. Other
+    fields are those of `Grid` and `Target`.
     """
 
     target: str
@@ -53,6 +54,7 @@ class Task:
     rounds: int
     tracker: str | None = None
     secret: str | None = None
+    whole: bool = False
 
     @property
     def name(self) -> str:
@@ -66,6 +68,8 @@ class Task:
         content = {k: v for k, v in self.as_json().items() if k not in left_out}
         if self.tracker is not None:
             content["remote"] = True
+        if not self.whole:
+            del content["whole"]  # results from before there were whole networks stay valid
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -167,6 +171,7 @@ def _task(
         rounds=grid.rounds,
         tracker=target.tracker,
         secret=None if target.secret is None else str(target.secret),
+        whole=place.whole,
     )
 
 

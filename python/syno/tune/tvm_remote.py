@@ -15,9 +15,10 @@ from torch import nn
 from syno._util.errors import UserError, first_line
 from syno.codegen import emitters
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_target import device_target, linker
 from syno.devices import Device, parse_address, read_secret
 from syno.devices.client import check_device
-from syno.devices.tvm_remote import Place, RemoteFunctions, linker, upload
+from syno.devices.tvm_remote import Place, RemoteFunctions, upload
 from syno.measure.timing import Timing
 from syno.tune import tvm_schedules
 from syno.tune.grid import CPU, TVM
@@ -220,4 +221,4 @@ def _average(moves: nn.Module, shape: Sequence[int]) -> tuple[Any, tuple[int, ..
 def _compiled(function: Any, target: str, threads: int) -> Any:
     tvm = imported()
     module = tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
-    return tvm.compile(module, target=tvm_schedules.device_target(target, threads))
+    return tvm.compile(module, target=device_target(target, threads))

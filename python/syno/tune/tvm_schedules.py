@@ -1,4 +1,4 @@
-"""Schedules of TVM's MetaSchedule for the code of one operator.
+"""Schedules of TVM's MetaSchedule for the code of one operator, or for functions of a network.
 
 TVM 0.27 has it as `tvm.s_tir.meta_schedule`. Its database stays in the folder of a layer, so that
 an interrupted search continues with the trials that it lacks.
@@ -6,6 +6,7 @@ an interrupted search continues with the trials that it lacks.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import json
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from syno._util import helper_process
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_target import device_target, linker
 from syno.study.evaluate import processes
 
 Array = NDArray[np.number]
@@ -35,6 +37,8 @@ _LEAST_EVOLVED = 32
 # machine.
 _SECONDS = 180.0
 _FAILED_SECONDS = 1e9
+# More than any database has for one function.
+_MOST_RECORDS = 1 << 30
 # So many trials are built and measured together. A search that is killed loses at most these.
 _BATCH = 16
 
@@ -146,7 +150,56 @@ def best(
     Raises:
         UserError: MetaSchedule fails, or finds no schedule that runs.
     """
-    asked = {"source": source, "folder": str(folder), "trials": trials, "threads": threads}
+    asked = {"source": source, "trials": trials, "threads": threads, "target": target}
+    _search(asked, folder, progress, remote)
+    progress("compiling the best schedule")
+    tvm, meta_schedule = imported(), importlib.import_module(_TUNER)
+    device = device_target(target, threads)
+    database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
+    module = _module(source, tvm)
+    schedule = meta_schedule.tir_integration.compile_tir(database, module, device)
+    if schedule is None:
+        raise UserError(
+            f"MetaSchedule found no schedule that runs in {trials} trials\n"
+            f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
+        )
+    return Best(tvm.compile(schedule.mod, target=device), _timed(database, module))
+
+
+def tune_functions(
+    functions: Mapping[str, Any],
+    folder: Path,
+    *,
+    trials: int,
+    threads: int,
+    target: str | None,
+    progress: Callable[[str], None],
+) -> None:
+    """Search the schedules of functions of TensorIR for this machine, one after the other.
+
+    All of them share the database in `folder`, in which trials of an earlier run count.
+
+    Args:
+        functions: modules of TVM with one function each, by name.
+        folder, threads, target, progress: as in `best`.
+        trials: number of schedules that are measured for each function.
+
+    Raises:
+        UserError: MetaSchedule fails.
+    """
+    save = imported().ir.save_json
+    modules = [[name, save(module)] for name, module in functions.items()]
+    asked = {"modules": modules, "trials": trials, "threads": threads, "target": target}
+    _search(asked, folder, progress, None)
+
+
+def _search(
+    asked: Mapping[str, object],
+    folder: Path,
+    progress: Callable[[str], None],
+    remote: Remote | None,
+) -> None:
+    """Run `main` in a process of its own. UserError where it fails."""
     folder.mkdir(parents=True, exist_ok=True)
     with (
         open(folder / _MESSAGES, "a", encoding="utf-8") as messages,
@@ -160,8 +213,8 @@ def best(
         ) as process,
     ):
         assert process.stdin is not None and process.stdout is not None
-        more = {"target": target, "remote": remote and asdict(remote), "parent": os.getpid()}
-        process.stdin.write(json.dumps(asked | more))
+        more = {"folder": str(folder), "remote": remote and asdict(remote), "parent": os.getpid()}
+        process.stdin.write(json.dumps({**asked, **more}))
         process.stdin.close()
         for line in process.stdout:
             progress(line.strip())
@@ -170,17 +223,6 @@ def best(
             f"the search of MetaSchedule ended with exit code {process.returncode}\n"
             f"  what to do: {folder / _MESSAGES} says why, and {folder / 'logs'} what was tried"
         )
-    progress("compiling the best schedule")
-    tvm, meta_schedule = imported(), importlib.import_module(_TUNER)
-    device = device_target(target, threads)
-    database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
-    schedule = meta_schedule.tir_integration.compile_tir(database, _module(source, tvm), device)
-    if schedule is None:
-        raise UserError(
-            f"MetaSchedule found no schedule that runs in {trials} trials\n"
-            f"  what to do: allow more trials; {folder / 'logs'} says what was tried"
-        )
-    return Best(tvm.compile(schedule.mod, target=device), _timed(database))
 
 
 def main() -> None:
@@ -191,19 +233,41 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # TVM prints tables of its progress
     tvm = imported()
     meta_schedule: Any = importlib.import_module(_TUNER)
+    if "source" in asked:
+        modules = [("", _module(asked["source"], tvm))]
+    else:
+        modules = [(name, tvm.ir.load_json(text)) for name, text in asked["modules"]]
+    # Processes that import TVM, which takes seconds: one set for all functions, if any is tuned.
+    measuring = functools.cache(
+        lambda: _measuring(asked["remote"], asked["target"], asked["threads"], meta_schedule)
+    )
+    for number, (name, module) in enumerate(modules, 1):
+        place = f"{name} ({number} of {len(modules)}): " if name else ""
+
+        def told(count: int, place: str = place) -> None:
+            answers.write(f"{place}{count} of {asked['trials']} trials\n")
+            answers.flush()
+
+        _tune(asked, name or "main", module, measuring, told, meta_schedule)
+
+
+def _tune(
+    asked: Mapping[str, Any],
+    name: str,
+    module: Any,
+    measuring: Callable[[], tuple[Any, Any]],
+    told: Callable[[int], None],
+    meta_schedule: Any,
+) -> None:
+    """Measure the schedules of one function that its database lacks."""
     folder, trials, threads = asked["folder"], asked["trials"], asked["threads"]
-    done = _timed(meta_schedule.database.JSONDatabase(work_dir=folder))
-
-    def told(count: int) -> None:
-        answers.write(f"{count} of {trials} trials\n")
-        answers.flush()
-
+    done = _timed(meta_schedule.database.JSONDatabase(work_dir=folder), module)
     told(done)
     if done >= trials:
         return
-    builder, runner = _measuring(asked["remote"], asked["target"], threads, meta_schedule)
+    builder, runner = measuring()
     meta_schedule.tir_integration.tune_tir(
-        mod=_module(asked["source"], tvm),
+        mod=imported().IRModule({name: module["main"]}),
         target=device_target(asked["target"], threads),
         work_dir=folder,
         max_trials_global=trials - done,
@@ -234,13 +298,16 @@ def _measuring(
     given = Remote(**remote)
     secret = None if given.secret is None else read_secret(Path(given.secret))
     place = devices.Place(parse_address(given.tracker), given.key, secret, seconds=_SECONDS)
-    compiler = devices.linker(target or "")
+    compiler = linker(target or "")
     return devices.builder(compiler), devices.runner(place, threads, given.count)
 
 
-def _timed(database: Any) -> int:
-    """How many schedules ran. Others are in the database with a time of 1e10 seconds."""
-    records = database.get_all_tuning_records()
+def _timed(database: Any, module: Any) -> int:
+    """How many schedules of a function ran. Others are in the database with a time of 1e10
+    seconds."""
+    if not database.has_workload(module):
+        return 0
+    records = database.get_top_k(database.commit_workload(module), _MOST_RECORDS)
     return sum(min(map(float, record.run_secs)) < _FAILED_SECONDS for record in records)
 
 
@@ -272,25 +339,3 @@ def _counter(meta_schedule: Any, done: int, told: Callable[[int], None]) -> Any:
             told(count)
 
     return Counter()
-
-
-def device_target(text: str | None, threads: int) -> Any:
-    """A target of TVM for a device with so many threads; None for this machine."""
-    tvm = imported()
-    return tvm.target.Target(_target(text, threads, tvm))
-
-
-def _target(text: str | None, threads: int, tvm: Any) -> Mapping[str, object]:
-    """A target as TVM 0.27 takes it, from one in the form of a command line."""
-    if text is None:
-        cpu = tvm.get_global_func("target.llvm_get_system_cpu")()
-        return {"kind": "llvm", "mcpu": str(cpu), "num-cores": threads}
-    kind, *options = text.split()
-    found: dict[str, object] = {"kind": kind, "num-cores": threads}
-    for option in options:
-        name, _, value = option.lstrip("-").partition("=")
-        if name == "mattr":
-            found[name] = value.split(",")
-        else:
-            found[name] = int(value) if value.isdecimal() else value
-    return found

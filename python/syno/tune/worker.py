@@ -6,6 +6,7 @@ has finished by then stays.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -44,7 +45,6 @@ def main() -> None:
 
 def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     from syno.tune import back_ends
-    from syno.tune.subjects import subjects_of
 
     task = results.task
     environment = _environment(task)
@@ -59,20 +59,15 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     total = 0.0
     try:
         with torch_threads(task.threads), torch.inference_mode():
-            subjects = subjects_of(task)
-            for number, subject in enumerate(subjects, 1):
-                place = f"{subject.layer} ({number} of {len(subjects)})"
-                before = results.layer(subject.layer)
+            parts = _parts(results)
+            for number, (layer, measured) in enumerate(parts.items(), 1):
+                place = f"{layer} ({number} of {len(parts)})"
+                before = results.layer(layer)
                 if before is None:
                     began = time.monotonic()
-                    row = back_ends.measured(
-                        task,
-                        subject,
-                        results.tvm_folder(subject.layer),
-                        lambda what, place=place: told(f"{place}: {what}"),  # type: ignore[misc]
-                    )
+                    row = measured(lambda what, place=place: told(f"{place}: {what}"))  # type: ignore[misc]
                     before = row, time.monotonic() - began
-                    results.write_layer(subject.layer, *before)
+                    results.write_layer(layer, *before)
                 rows.append(before[0])
                 total += before[1]
     except UserError as error:
@@ -82,6 +77,23 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     return TaskResult(
         task.key, task.as_json(), DONE, rows=tuple(rows), seconds=total, environment=environment
     )
+
+
+def _parts(results: Results) -> dict[str, Callable[[Callable[[str], None]], LayerRow]]:
+    """What measures each part of a task: its kinds of layers, or the whole network."""
+    from syno.tune import back_ends, networks
+    from syno.tune.subjects import subjects_of
+
+    task = results.task
+    if task.whole:
+        folder = results.tvm_folder(task.place)
+        return {task.place: functools.partial(networks.measured, task, folder)}
+    return {
+        subject.layer: functools.partial(
+            back_ends.measured, task, subject, results.tvm_folder(subject.layer)
+        )
+        for subject in subjects_of(task)
+    }
 
 
 def _environment(task: Task) -> JsonObject:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno._util.errors import UserError
 from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
     from syno.engines.compare import Comparison
+    from syno.engines.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,11 @@ class _Arguments(Options):
         unset="all float32 engines that are installed",
         metavar="NAMES",
     )
+    schedules: Path | None = option(
+        "Folder of results of `syno tune` with schedules of TVM, which the engine tvm uses.",
+        None,
+        metavar="DIRECTORY",
+    )
     batch: int = option("Batch size.", 1, minimum=1)
     threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
     rounds: int = options.rounds(30)
@@ -50,9 +57,10 @@ def command(given: _Arguments) -> int:
     PyTorch, and in the fastest float32 engine that is not part of Syno. A speed-up above 1 is
     faster. The engines are eager, channels-last, inductor, onnxruntime, onnxruntime-int8, openvino,
     openvino-default (its own choice of precision, bfloat16 where the processor supports it),
-    openvino-int8, syno (`syno.compile`), syno-cpp (the network as one C++ library) and
-    syno-cpp-bf16 (the same with layers in bfloat16). The extra `rivals` installs ONNX Runtime and
-    OpenVINO. The INT8 engines are for speed only: their ranges come from one random input.
+    openvino-int8, tvm (with --schedules tuned by MetaSchedule, else with plain schedules), syno
+    (`syno.compile`), syno-cpp (the network as one C++ library) and syno-cpp-bf16 (the same with
+    layers in bfloat16). The extra `rivals` installs ONNX Runtime and OpenVINO, the extra `tvm` TVM.
+    The INT8 engines are for speed only: their ranges come from one random input.
     """
     from syno.engines import engine
     from syno.engines.compare import compare_engines
@@ -61,6 +69,10 @@ def command(given: _Arguments) -> int:
     from syno.operands.layers import ORIGINAL
     from syno.operators.specification import checked_binding
 
+    names = [name.strip() for name in given.engines.split(",") if name.strip()]
+    if names == ["all"]:
+        names = list(engine.available(engine.names()))
+    engines = _engines(names or list(engine.available()), given.schedules)
     sizes = {} if given.binding is None else checked_binding(given.binding)
     networks, example = networks_with_operators(
         given.model,
@@ -71,14 +83,11 @@ def command(given: _Arguments) -> int:
         batch=given.batch,
         seed=given.seed,
     )
-    names = [name.strip() for name in given.engines.split(",") if name.strip()]
-    if names == ["all"]:
-        names = list(engine.available(engine.names()))
     with output.progress("networks", None, remaining=False) as move:
         found = compare_engines(
             networks,
             example,
-            names or engine.available(),
+            engines,
             threads=given.threads,
             rounds=given.rounds,
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
@@ -90,6 +99,21 @@ def command(given: _Arguments) -> int:
     if given.picture is not None:
         save_engines(found, given.picture, {ORIGINAL: "original"})
     return framework.OK
+
+
+def _engines(names: Sequence[str], schedules: Path | None) -> list[str | Engine]:
+    """Return the engines, that of TVM with the schedules of a folder if there is one."""
+    if schedules is None:
+        return list(names)
+    from syno.engines import engine
+    from syno.engines.tvm import Tvm
+
+    if Tvm.name not in names:
+        raise UserError(
+            "--schedules is for the engine tvm\n  expected: --engines with tvm among them"
+        )
+    engine.get(Tvm.name)
+    return [Tvm(schedules) if name == Tvm.name else name for name in names]
 
 
 def _print(found: Comparison, model: str, batch: int) -> None:

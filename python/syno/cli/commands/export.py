@@ -77,9 +77,22 @@ class _Arguments(Options):
     )
     target: str | None = option(
         "Also compile the formats cpp and cpp-network for another processor, such as "
-        "aarch64-linux-gnu.",
+        "aarch64-linux-gnu; for tvm-network, a target of TVM, such as "
+        "'llvm -mtriple=aarch64-linux-gnu'.",
         None,
         metavar="TRIPLE",
+    )
+    batch: int | None = option(
+        "Size of the batch in the format tvm-network.",
+        None,
+        minimum=1,
+        metavar="N",
+        unset="any size",
+    )
+    schedules: Path | None = option(
+        "Folder of results of `syno tune` with schedules for tvm-network; needs --batch.",
+        None,
+        metavar="DIRECTORY",
     )
     measure_plans: int | None = option(
         "Measure the N cheapest plans, and write the fastest.",
@@ -124,11 +137,17 @@ def command(given: _Arguments) -> int:
             f"the format '{writer.name}' has no schedules of compiled C++\n"
             "  expected: cpp or cpp-network with --tuned"
         )
-    if given.target is not None:
+    of_relax = writer.name == "tvm-network"
+    if not of_relax and (given.batch is not None or given.schedules is not None):
+        raise UserError(
+            f"the format '{writer.name}' has no schedules of TVM and no fixed batch\n"
+            "  expected: tvm-network with --batch and --schedules"
+        )
+    if given.target is not None and not of_relax:
         if writer.emitter != "cpp":
             raise UserError(
                 f"the format '{writer.name}' is not compiled for other processors\n"
-                "  expected: cpp or cpp-network with --target"
+                "  expected: cpp, cpp-network or tvm-network with --target"
             )
         cross.cross_compiler(given.target)
     if given.threads is not None and given.measure_plans is None:
@@ -152,10 +171,13 @@ def command(given: _Arguments) -> int:
         plan = plans.of(operator, found)
         subject = operator_subject(operator, found, given.seed, plan, given.fold_weights)
     subject = replace(subject, tuned=given.tuned)
+    if of_relax:
+        subject = replace(subject, target=given.target, schedules=given.schedules)
+        subject = subject if given.batch is None else subject.with_batch(given.batch)
     written = writer.write(subject, given.out)
     files = [str(file) for file in written.files]
     run = None
-    if given.target is not None:
+    if given.target is not None and not of_relax:
         files.append(str(cross.build(written, given.target)))
         if given.check:
             tolerance = TOLERANCES[given.precision]

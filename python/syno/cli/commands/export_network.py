@@ -23,7 +23,7 @@ class _Arguments(Options):
     key: str = required("Start of the id or key of an operator, or `baseline`.", names="--key")
     out: Path = required("File to write; the suffix of the format is added.", names="-o/--out")
     format_: str = option(
-        "Format: torch-network, cpp-network, torch-export, onnx or aoti.",
+        "Format: torch-network, cpp-network, torch-export, onnx, aoti or tvm-network.",
         "torch-network",
         names="--format",
         metavar="NAME",

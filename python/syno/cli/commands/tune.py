@@ -35,6 +35,12 @@ class _Arguments(Options):
         names="--layer",
         metavar="LAYER",
     )
+    networks: tuple[str, ...] = option(
+        "Model that is tuned and timed as a whole network; can be repeated.",
+        cast(tuple[str, ...], ()),
+        names="--network",
+        metavar="NAME",
+    )
     back_ends: str = option(
         "Back ends, separated by commas: eager, inductor, cpp, triton, tvm.",
         "eager,inductor,cpp,tvm",
@@ -76,11 +82,12 @@ class _Arguments(Options):
 def command(given: _Arguments) -> int:
     """Tune operators and original layers for a device, and compare back ends.
 
-    OP is an operator, as for `syno train`, in the slots of a model or in single layers; or --config
-    names a grid of targets, models, operators and back ends. Each form of an operator is compared
-    with the interpreter and measured in turns. Finished tasks are skipped; an interrupted task is
-    resumed; a task that fails is recorded, and the next one begins. The exit code is 1 if a task
-    failed.
+    OP is an operator, as for `syno train`, in the slots of a model, in single layers or in whole
+    networks; or --config names a grid of targets, models, operators and back ends. Each form of an
+    operator is compared with the interpreter and measured in turns; a network with --network is
+    compared with eager PyTorch and timed as a whole. Finished tasks are skipped; an interrupted
+    task is resumed; a task that fails is recorded, and the next one begins. The exit code is 1 if a
+    task failed.
     """
     from syno.tune import run_grid, tasks_of
     from syno.tune.run import check_folders
@@ -110,18 +117,22 @@ def _grid(given: _Arguments) -> Grid:
     from syno.tune import read_grid, single_grid
 
     if given.config is not None:
-        if given.ops or given.models or given.layers or given.rpc_key or given.target:
+        own = (given.ops, given.models, given.layers, given.networks, given.rpc_key, given.target)
+        if any(own):
             raise UserError(
-                "--config has operators, models, layers and targets of its own\n"
-                "  expected: either --config, or OP with --model or --layer"
+                "--config has operators, models, layers, networks and targets of its own\n"
+                "  expected: either --config, or OP with --model, --layer or --network"
             )
         return read_grid(given.config, tracker=given.tracker, secret=given.secret)
-    if not given.ops:
-        raise UserError("nothing to tune\n  expected: an operator, or --config FILE")
+    if not given.ops and not given.networks:
+        raise UserError(
+            "nothing to tune\n  expected: an operator, --network NAME, or --config FILE"
+        )
     return single_grid(
         given.ops,
         models=given.models,
         layers=given.layers,
+        networks=given.networks,
         out=given.out,
         device=given.device,
         threads=given.threads,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +24,7 @@ _MODULES = {
     "aoti": "syno.codegen.export.programs",
     "cpp": "syno.codegen.export.cpp_files",
     "cpp-network": "syno.inference.library.files",
+    "tvm-network": "syno.inference.relax.files",
     "torch-network": "syno.codegen.export.network_files",
     "triton": "syno.codegen.export.loop_files",
     "tvm": "syno.codegen.export.loop_files",
@@ -40,7 +41,9 @@ class Subject:
     cheapest plans, what is written is compared with it. fold_weights: whether what depends on
     weights alone is computed once, when the file is written or its weights are loaded.
     precision: what convolutions, linear layers and operators multiply; they add in float32.
-    tuned: whether C++ has the schedules that were found on this machine.
+    tuned: whether C++ has the schedules that were found on this machine. target: what TVM compiles
+    for, as its command lines write it; None for this machine. schedules: a folder with databases
+    of MetaSchedule for that network.
     """
 
     module: nn.Module
@@ -52,6 +55,18 @@ class Subject:
     fold_weights: bool = False
     precision: str = "float32"
     tuned: bool = False
+    target: str | None = None
+    schedules: Path | None = None
+
+    def with_batch(self, size: int) -> Subject:
+        """The same with a fixed size of the first dimension. UserError where that is no batch."""
+        import torch
+
+        if not self.batch:
+            raise UserError(
+                "the first dimension of the operator is no batch\n  expected: no --batch"
+            )
+        return replace(self, batch=False, x=torch.cat([self.x[:1]] * size))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,56 @@
+"""TVM: networks as graphs of Relax, with schedules of MetaSchedule where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from syno.codegen import emitters
+from syno.engines.engine import FLOAT32, Engine
+from syno.inference.relax.build import databases_below
+from syno.inference.relax.network import compile_network
+
+_TVM = "tvm"
+
+
+class Tvm:
+    """A network in Relax's virtual machine, with the operators in its slots as Syno's TensorIR.
+
+    schedules: a folder of results of `syno tune`, whose databases of MetaSchedule are used; None:
+    plain schedules. target: what the code is for, as TVM's command lines write it; None for the
+    processor of this machine. UserError where the folder has no schedules.
+    """
+
+    name = _TVM
+    precision = FLOAT32
+    own = False
+
+    def __init__(self, schedules: Path | None = None, target: str | None = None) -> None:
+        self._databases = () if schedules is None else tuple(databases_below(schedules))
+        self._target = target
+
+    def missing(self) -> str | None:
+        """Return None, or that the package is missing."""
+        return emitters.get(_TVM).available()
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        """Return the compiled network, with the sizes of the example."""
+        compiled = compile_network(
+            net, example, threads=threads, databases=self._databases, target=self._target
+        )
+        call = compiled.prepared(example.numpy())
+
+        def run() -> torch.Tensor:
+            y: Any = call()
+            return torch.from_dlpack(y)
+
+        return run
+
+
+ENGINES: dict[str, Engine] = {_TVM: Tvm()}
