@@ -78,7 +78,22 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 5)
 
 
-def final(path: str, searches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def tested(paths: list[str]) -> dict[str | None, float]:
+    """The accuracy on the test split by the id of the operator, from `syno report --final`."""
+    found: dict[str | None, float] = {}
+    for path in paths:
+        with Store.open(path, create=False, read_only=True) as store:
+            summary = store.summary(None)
+        for each in summary.final:
+            value = summary.quality(each)
+            if value is not None:
+                found[identity(each.text) if each.text else None] = value
+    return found
+
+
+def final(
+    path: str, searches: list[dict[str, Any]], tests: dict[str | None, float]
+) -> list[dict[str, Any]]:
     """The rows of `syno train --json`, each with the searches that trained its operator."""
     rows = []
     measure = "accuracy"
@@ -94,13 +109,14 @@ def final(path: str, searches: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "values": values,
                 "mean": statistics.fmean(values) if values else None,
                 "deviation": statistics.stdev(values) if len(values) > 1 else None,
+                "test": tests.get(row["id"]),
                 "speedup": 1 / statistics.median(ratios) if ratios else None,
                 "speedups": [1 / ratio for ratio in ratios],
                 "macs": row["macs"],
                 "params": row["params"],
             }
         )
-    return sorted(rows, key=lambda row: (row["speedup"] or 0, row["name"]))
+    return rows
 
 
 def picture(searches: list[dict[str, Any]], rows: list[dict[str, Any]], path: Path) -> None:
@@ -169,12 +185,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--search", action="append", required=True, help="store of a search")
     parser.add_argument("--final", action="append", default=[], help="output of syno train --json")
+    parser.add_argument(
+        "--tested", action="append", default=[], help="store of syno report --final"
+    )
     parser.add_argument("--fidelity", default="", help="how the operators of --final were trained")
     parser.add_argument("--out", required=True)
     parser.add_argument("--picture")
     given = parser.parse_args()
     searches = [search(path) for path in given.search]
-    rows = [row for path in given.final for row in final(path, searches)]
+    tests = tested(given.tested)
+    rows = [row for path in given.final for row in final(path, searches, tests)]
+    rows.sort(key=lambda row: (row["speedup"] or 0, row["name"]))
     for each in searches:
         del each["all"]
     content = {
