@@ -317,12 +317,13 @@ class StoreContract:
         study = make_study(store)
         asked = [store.ask(study, n, (f"text {n}", f"{n}"), worker.name) for n in (1, 2)]
         store.tell(asked[0].id, TRAINED, ENVIRONMENT)
+        state = store.state(study)
         store.tell(asked[1].id, TRAINED, ENVIRONMENT)
         with pytest.raises(AskTakenError, match="has new results"):
-            store.promote(asked[0].id, 1, worker.name, results=1)
-        store.promote(asked[0].id, 1, worker.name, results=2)
+            store.promote(asked[0].id, 1, worker.name, state=state)
+        store.promote(asked[0].id, 1, worker.name, state=state)  # it has read them meanwhile
         with pytest.raises(AskTakenError, match="was promoted to rung 1 already"):
-            store.promote(asked[0].id, 1, worker.name, results=2)
+            store.promote(asked[0].id, 1, worker.name, state=state)
 
     def test_an_attempt_counts_where_it_is_said_so(self, store, worker):
         study = make_study(store)

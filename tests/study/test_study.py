@@ -134,23 +134,29 @@ def test_ask_and_tell_serve_a_trainer_of_the_users_own(store):
     assert [p.status for p in store.proposals(study.record)] == [None, "ok", None, None, None]
 
 
-def test_a_proposal_reads_only_the_new_events(store, monkeypatch):
+def test_a_proposal_reads_only_the_new_events_and_what_they_name(store, monkeypatch):
     study = Study.create(store, "study", settings(), FakeSpace())
-    rows = []
-
-    reading = log.events
+    study.ask(1)
+    seen, read, named = study.state.seen, [], []
+    reading_events, reading_proposals = log.events, log.proposals
 
     def events(connection, study, after=0):
-        rows.append(found := reading(connection, study, after))
+        found = reading_events(connection, study, after)
+        read.extend(event.sequence for event in found)
         return found
 
+    def proposals(connection, study, identities=None):
+        named.append(identities)
+        return reading_proposals(connection, study, identities)
+
     monkeypatch.setattr(log, "events", events)
+    monkeypatch.setattr(log, "proposals", proposals)
     for _ in range(5):
         (proposal,) = study.ask(1)
         study.tell(proposal.id, Outcome("ok", accuracy=0.5))
-    read = [event.sequence for found in rows for event in found]
-    assert len(rows) == 5
-    assert read == list(range(1, len(read) + 1))
+        study.tally()
+    assert read == list(range(seen + 1, study.state.seen + 1))
+    assert max(len(identities) for identities in named) <= 2
 
 
 def test_the_order_of_answers_does_not_change_uniform_proposals(store):

@@ -423,7 +423,7 @@ def made_outcome(operator: Operator, seconds: float) -> Outcome:
         "ok",
         accuracy=0.5 + 0.4 * value,
         rung="simulated",
-        recipe={"epochs": 3},
+        recipe={"precision": "float32"},
         seconds=seconds,
         macs=int(1e6 + 1e6 * value),
         params=int(1e4 + 1e4 * value),

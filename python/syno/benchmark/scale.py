@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.json_types import Json
 from syno.benchmark.cluster import Cluster, Load, Operation, Recorded
 from syno.benchmark.measured_store import measured
 from syno.operators.operator import Operator
@@ -177,7 +178,7 @@ class _ScaleSpace:
         for depth in _DEPTHS:
             self._specification = _specification(depth)
             self._space = Space.enumerate(self._specification, threads=1)
-            self.operators: list[Operator] = list(self._space)
+            self.operators: Sequence[Operator] = list(self._space)
             if len(self.operators) >= count:
                 break
         else:
@@ -185,7 +186,7 @@ class _ScaleSpace:
                 f"a simulation of {count:,} trials needs as many operators, and the space of the "
                 f"simulation has {len(self.operators):,}\n  what to do: fewer workers (--workers)"
             )
-        self.specification = (self._specification.key, {})
+        self.specification: tuple[str, Json] = (self._specification.key, {})
 
     def rejections(self) -> dict[str, int]:
         """Count nothing: see `Space`."""

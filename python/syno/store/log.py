@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Text, func, insert, select, type_coerce, update
 
@@ -40,11 +41,25 @@ _proposal = schema.proposal.c
 _evaluation = schema.evaluation.c
 
 
-def lock_study(connection: Connection, study: int) -> None:
-    """Lock the row of a study until the transaction ends (PostgreSQL; SQLite has one writer)."""
-    row = schema.study.c.id
-    if connection.scalar(select(row).where(row == study).with_for_update()) is None:
+class End(NamedTuple):
+    """Where the log of a study ends: the number of its events and the digest of the last one."""
+
+    events: int
+    head: str
+
+
+def lock_study(connection: Connection, study: int) -> End:
+    """Lock the row of a study until the transaction ends (PostgreSQL; SQLite has one writer).
+
+    Returns:
+        Where its log ends.
+    """
+    column = schema.study.c
+    query = select(column.events, column.head).where(column.id == study).with_for_update()
+    found = connection.execute(query).one_or_none()
+    if found is None:
         raise InternalError(f"no study has the id {study}")
+    return End(*found)
 
 
 def study_of(connection: Connection, proposal: int) -> int:
@@ -61,6 +76,7 @@ def append(
     kind: str,
     data: Mapping[str, object],
     rows: Rows | None = None,
+    end: End | None = None,
 ) -> int:
     """Append an event to the log of a study, which must be locked.
 
@@ -72,17 +88,19 @@ def append(
         study: the id of the study.
         kind, data: the event.
         rows: the other rows that the transaction stored.
+        end: where the log ends, if the transaction knows it.
 
     Returns:
         The sequence number of the event.
     """
     column = schema.study.c
-    last = connection.execute(select(column.events, column.head).where(column.id == study)).one()
-    sequence = last.events + 1
+    if end is None:
+        end = lock_study(connection, study)
+    sequence = end.events + 1
     values = {"sequence": sequence, "kind": kind, "created": now(connection)}
     content = {"data": data, "stored": {} if rows is None else rows.to_json()}
     texts = {name: canonical_json(value) for name, value in content.items()}
-    made = event_digest(last.head, values | texts)
+    made = event_digest(end.head, values | texts)
     connection.execute(
         insert(schema.event).values(study_id=study, digest=made, **values, **content)
     )
@@ -143,6 +161,7 @@ def ask(
     *,
     counted: bool = True,
     seen: int | None = None,
+    end: End | None = None,
 ) -> ProposalRecord:
     """Store a proposal, and lease it to a worker.
 
@@ -155,11 +174,12 @@ def ask(
         counted: whether this counts as an attempt.
         seen: the number of events of the study when its history was read, from which the operator
             follows. The event of the proposal holds it.
+        end: as `lock_study` returned it, if the transaction has locked the study.
 
     Raises:
         AskTakenError: if `number` is not the next number.
     """
-    lock_study(connection, study)
+    end = end or lock_study(connection, study)
     last = connection.scalar(select(func.max(_proposal.ask)).where(_proposal.study_id == study))
     expected = (0, 1) if last is None else (last + 1,)
     if number not in expected:
@@ -181,7 +201,7 @@ def ask(
         rung_index=0,
     )
     data = {"proposal": identity, "ask": number}
-    append(connection, study, "asked", data if seen is None else data | {"seen": seen}, rows)
+    append(connection, study, "asked", data if seen is None else data | {"seen": seen}, rows, end)
     text, key = operator or (None, None)
     made = ProposalRecord(identity, number, kind, PENDING, text, key, 0, None)
     if worker is None:

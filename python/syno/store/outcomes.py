@@ -55,7 +55,7 @@ def tell(
     if study is None:
         raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` returned")
     # Every transaction locks the study first, so that no two wait for each other.
-    log.lock_study(connection, study)
+    end = log.lock_study(connection, study)
     row = (
         connection.execute(
             select(schema.proposal).where(_proposal.id == identity).with_for_update()
@@ -85,7 +85,7 @@ def tell(
     data = {"proposal": identity, "ask": row["ask"], "status": outcome.status}
     if row["rung_index"]:
         data["rung"] = row["rung_index"]
-    log.append(connection, row["study_id"], "told", data, rows)
+    log.append(connection, row["study_id"], "told", data, rows, end)
 
 
 def add_evaluation(

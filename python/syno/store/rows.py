@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.dialects import postgresql, sqlite
 
 from syno._util.errors import InternalError
+from syno.store.engine import is_server
 from syno.store.seals import seal
 
 
@@ -71,26 +71,20 @@ def find_or_add(
     query = select(column.id, column.seal).where(*(column[n] == value for n, value in same.items()))
     found = connection.execute(query).first()
     if found is None:
-        try:
-            with _savepoint(connection):
-                return add(connection, table, rows, **same, **rest)
-        except IntegrityError:
-            found = connection.execute(query).first()
-            if found is None:
-                raise
+        values = {**same, **rest}
+        made = seal(table, values)
+        # An error would end a transaction of PostgreSQL. SQLite has no other writer at the moment.
+        kind = postgresql.insert if is_server(connection) else sqlite.insert
+        added = kind(table).values(**values, seal=made).on_conflict_do_nothing()
+        identity = connection.scalar(added.returning(column.id))
+        if identity is not None:
+            if rows is not None:
+                rows.note(table, identity, made)
+            return int(identity)
+        found = connection.execute(query).one()
     if rows is not None:
         rows.note(table, found.id, found.seal)
     return int(found.id)
-
-
-def _savepoint(connection: Connection) -> contextlib.AbstractContextManager[object]:
-    """After an error, PostgreSQL continues from a savepoint only.
-
-    SQLite needs none, and a full disk ends its transaction with all savepoints.
-    """
-    if connection.dialect.name == "sqlite":
-        return contextlib.nullcontext()
-    return connection.begin_nested()
 
 
 def rewrite(connection: Connection, table: Table, row: RowMapping, **values: object) -> None:

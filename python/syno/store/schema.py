@@ -62,7 +62,8 @@ READABLE_SINCE = 5
 SINCE = {"worker": 7, "lease": 7, "driver": 7, "spot_check": 8, "distrust": 8}
 
 metadata = MetaData()
-_scan = json.JSONDecoder().scan_once
+# Reads a JSON value at a place of a text, and gives the place behind it.
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 class JsonText(TypeDecorator[Any]):

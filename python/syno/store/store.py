@@ -285,7 +285,7 @@ class Store:
         state: of the study, which is kept up; without it, all of the study is read for the limit.
         """
         with self._writing() as connection:
-            log.lock_study(connection, study.id)
+            end = log.lock_study(connection, study.id)
             if driver is not None:
                 presence.check_driver(connection, study.id, driver)
             if limit is not None and operator is not None:
@@ -293,7 +293,7 @@ class Store:
                 state.read(connection)
                 check_limit(connection, state, limit, worker)
             return log.ask(
-                connection, study.id, number, operator, worker, counted=counted, seen=seen
+                connection, study.id, number, operator, worker, counted=counted, seen=seen, end=end
             )
 
     def check_limit(

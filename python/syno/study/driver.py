@@ -157,7 +157,7 @@ class Driver:
         if reason is not None and self._final is None and self._checking.holds(baseline=True):
             self.wait(seen)  # it may not be what failed
             return None
-        reason = reason or self.stopper.check(study.tally())
+        reason = reason or self.stopper.check(study.tally(follow=False))
         if reason is None:
             if self._propose():
                 return None
@@ -238,7 +238,8 @@ class Driver:
             if results:  # none: it was let out of quarantine meanwhile
                 proposal = study.proposal(state.proposal(ask), rung)
                 self.observer.on_ask(proposal)
-                self.observer.on_tell(proposal, _outcome(results[-1]), study.tally())
+                tally = study.tally(follow=False)
+                self.observer.on_tell(proposal, _outcome(results[-1]), tally)
 
 
 def _outcome(found: Evaluation) -> Outcome:

@@ -256,9 +256,13 @@ class Study(Answers):
         data = {"reason": reason.name, "text": reason.text}
         self.store.append_event(self.record, "stopped", data)
 
-    def tally(self) -> Tally:
-        """Count the evaluations of the study, over all its runs."""
-        state = self.follow()
+    def tally(self, *, follow: bool = True) -> Tally:
+        """Count the evaluations of the study, over all its runs.
+
+        Args:
+            follow: whether to read what is new first.
+        """
+        state = self.follow() if follow else self.state
         seconds = self._seconds_before + time.monotonic() - self._began
         return Tally(
             state.evaluated,
@@ -362,7 +366,9 @@ class Study(Answers):
                 state=state,
             )
             self._hold(record)
-            found = None if record.key is None else self.follow().in_quarantine(record.key)
+            if evaluations is None:  # otherwise, `ask` has read what is new
+                self.follow()
+            found = None if record.key is None else state.in_quarantine(record.key)
             if found is None:
                 return self.made(record, operator)
             # A method may propose an operator again; the result lets it propose another one.

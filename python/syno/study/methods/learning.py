@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import cast
 
 from syno import _core
 from syno._util import checks
@@ -84,7 +83,7 @@ class LearningMethod:
             self._call(core, call)
             self._calls.append(call)
             if isinstance(call[0], str):
-                self._answers[call[0]] = cast(float | None, call[1])
+                self._answers[call[0]] = call[1]
 
     def _later_calls(self, history: History, before: Moment, now: Moment) -> list[_Call]:
         """List what `_proposals_first` appends for a history that continues the one before."""
