@@ -42,7 +42,10 @@ def _importable() -> Iterator[None]:
     pytest.importorskip("ray", reason="ray is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), *search_path()]))
-        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Ray's own processes have long to start on a machine with other work.
+        patch.setenv("RAY_agent_register_timeout_ms", "300000")
+        patch.setenv("RAY_worker_register_timeout_seconds", "300")
+        patch.setenv("RAY_gcs_server_request_timeout_seconds", "300")
         yield
 
 
