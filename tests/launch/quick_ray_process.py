@@ -1,7 +1,8 @@
 """Stands for the process that speaks with a Ray cluster, and does what the address says.
 
 `mistake:1` prints a mistake, `crash:1` ends with exit code 1, `mute:1` says nothing, `later:1` is
-ready and then ends as if the cluster were gone; `fine:1` prints what it was given, and waits.
+ready and then ends as if the cluster were gone; `gone:1` is ready once, and then finds no cluster,
+with a file `data_dir` as its memory; `fine:1` prints what it was given, and waits.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ def main() -> None:
     if what == "mute":
         sys.stdin.read()
         return
+    if what == "gone" and os.path.exists(given["orders"]["data_dir"]):
+        say(kind="mistake", text="nothing answers\n  what to do: ray status")
+        sys.exit(2)
     say(kind="ready", workers=2, nodes=1)
+    if what == "gone":
+        open(given["orders"]["data_dir"], "x").close()
+        sys.exit(1)
     if what == "later":
         print('{"kind": "no', end="", flush=True)
         sys.exit("Failed to connect to GCS within 60 seconds")

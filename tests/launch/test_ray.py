@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +21,7 @@ from study.fakes import FakeSpace
 from syno import RayOptions, SpaceOptions
 from syno._util.errors import UserError
 from syno._util.helper_process import search_path
+from syno._util.process_stat import STATE, stat_fields
 from syno.launch import ray_workers
 from syno.launch.ray_workers import RayWorkers
 from syno.store import Store
@@ -38,7 +42,10 @@ def _importable() -> Iterator[None]:
     pytest.importorskip("ray", reason="ray is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), *search_path()]))
-        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Ray's own processes have long to start on a machine with other work.
+        patch.setenv("RAY_agent_register_timeout_ms", "300000")
+        patch.setenv("RAY_worker_register_timeout_seconds", "300")
+        patch.setenv("RAY_gcs_server_request_timeout_seconds", "300")
         yield
 
 
@@ -71,6 +78,10 @@ def machines() -> Iterator[Machines]:
         yield made
     finally:
         made.cluster.shutdown()
+
+
+def parent(process: int) -> int:
+    return int(stat_fields(process)[STATE + 1])
 
 
 class Search:
@@ -143,14 +154,23 @@ def test_workers_with_shares_of_a_gpu_are_where_it_is(run: Search) -> None:
     run.machines.remove(node)
 
 
-def test_a_worker_that_is_killed_is_started_again(run: Search) -> None:
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("worker", "its process was killed by SIGKILL"),
+        ("actor", "The actor is dead because its worker process has died."),
+    ],
+)
+def test_a_worker_that_is_killed_is_started_again(run: Search, what: str, reason: str) -> None:
     def kill(workers: RayWorkers) -> bool:
-        os.kill(int(str(workers.placed[0]["process"])), signal.SIGKILL)
+        process = int(str(workers.placed[0]["process"]))
+        os.kill(process if what == "worker" else parent(process), signal.SIGKILL)
         return True
 
     run.run(kill)
-    (note,) = (note for note in run.notes if "died" in note)
-    assert "its process was killed by SIGKILL; it is started again in 1 s" in note
+    (note,) = (note for note in run.notes if "died:" in note)
+    assert reason in note
+    assert "it is started again in 1 s" in note
 
 
 def test_a_node_that_leaves_is_survived(run: Search) -> None:
@@ -178,6 +198,54 @@ def test_more_than_the_cluster_has_is_refused_at_once(run: Search, tmp_path: Pat
     ):
         pass
     assert time.monotonic() - began < ray_workers.CONNECT_S
+
+
+def test_an_address_where_something_else_listens_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_workers, "CONNECT_S", 8.0)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        Store.open(str(tmp_path / "store.db")) as store,
+        pytest.raises(UserError, match="did not answer within 8 s"),
+        RayWorkers(store, "a", f"127.0.0.1:{other.getsockname()[1]}", note=print),
+    ):
+        pass
+
+
+SCRIPT = """
+import sys, time
+from syno.launch import ray_workers
+from syno.launch.ray_workers import RayWorkers
+from syno.store import Store
+ray_workers._MODULE = "launch.fake_ray_process"
+url, address, folder = sys.argv[1:]
+with Store.open(url) as store, RayWorkers(store, None, address, data_dir=folder, note=print) as w:
+    while len(w.placed) < 2 or len(store.workers()) < 2:
+        w.check()
+        time.sleep(0.1)
+    print("placed", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_workers_end_when_the_search_is_killed(run: Search) -> None:
+    address = run.machines.cluster.address
+    with Store.open(run.url) as store:
+        search = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, run.url, address, str(run.folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert search.stdout is not None
+        with search.stdout:
+            assert any(line == "placed\n" for line in search.stdout)
+            search.kill()
+            search.wait()
+        until = time.monotonic() + 60
+        while any(worker.is_alive for worker in store.workers()):
+            assert time.monotonic() < until
+            time.sleep(0.1)
 
 
 def test_a_search_on_one_node_with_a_file(tmp_path: Path) -> None:

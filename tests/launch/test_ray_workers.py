@@ -115,6 +115,19 @@ def test_a_cluster_that_is_lost_again_and_again_ends_the_search(store, monkeypat
     assert sum("it is started again" in note for note in notes) == 4
 
 
+def test_a_cluster_that_is_not_found_again_is_looked_for_some_times(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_workers, "_FIRST_S", 0.001)
+    notes: list[str] = []
+    with (
+        RayWorkers(
+            store, "a", "gone:1", data_dir=str(tmp_path / "memory"), note=notes.append
+        ) as workers,
+        pytest.raises(UserError, match=r"the Ray cluster 'gone:1' is lost: nothing answers\n"),
+    ):
+        until(workers.check)
+    assert sum("it is started again" in note for note in notes) == 4
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

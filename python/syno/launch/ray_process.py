@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
@@ -30,6 +31,7 @@ from syno.launch.starter import MISTAKE
 from syno.launch.supervisor import Supervisor
 
 _STEP_S = 0.25
+_END_S = 40.0  # more than the supervisor waits for its workers
 
 Say = Callable[[dict[str, Json]], None]
 
@@ -119,6 +121,9 @@ def _wait_for_end(finished: threading.Event) -> None:
     while sys.stdin.readline():
         pass
     finished.set()
+    time.sleep(_END_S)
+    sys.stderr.write("the Ray cluster does not answer at the end\n")
+    os._exit(1)  # calls of Ray may wait for ever
 
 
 def _write(out: TextIO, message: dict[str, Json]) -> None:

@@ -98,7 +98,8 @@ class RayWorkers:
         self._messages: queue.Queue[dict[str, Any]] = queue.Queue()
         self._errors: deque[str] = deque(maxlen=1)  # the last line that it wrote
         self._readers: list[threading.Thread] = []
-        self._is_ready = False
+        self._is_ready = self._was_ready = False  # this process, and any before
+        self._refusal = ""  # what a process said that could not connect again
         self._started = self._next = 0.0
         self._failures = 0
         self.placed: list[dict[str, Json]] = []
@@ -160,7 +161,7 @@ class RayWorkers:
             cwd="/",  # Ray lets workers import from the folder of the process that starts them
             start_new_session=True,  # Ctrl-C is for the search, which ends its workers
         )
-        self._is_ready, self._started = False, time.monotonic()
+        self._is_ready, self._refusal, self._started = False, "", time.monotonic()
         self._readers = [
             threading.Thread(target=read, args=(self._process,), daemon=True)
             for read in (self._read, self._read_errors)
@@ -194,13 +195,15 @@ class RayWorkers:
             except queue.Empty:
                 return
             if message["kind"] == "mistake":
-                raise UserError(str(message["text"]))
+                if self._is_ready or not self._was_ready:
+                    raise UserError(str(message["text"]))
+                self._refusal = str(message["text"])  # the cluster may come back
             if message["kind"] == "note":
                 self._note(str(message["text"]))
             elif message["kind"] == "placed":
                 self.placed = list(message["workers"])
             elif message["kind"] == "ready":
-                self._is_ready = True
+                self._is_ready = self._was_ready = True
                 self._note(
                     f"{message['workers']} workers on the Ray cluster, which has "
                     f"{message['nodes']} node{'' if message['nodes'] == 1 else 's'}"
@@ -219,6 +222,7 @@ class RayWorkers:
                 reader.join(_READ_S)
             self._take(timeout=0.0)  # a mistake that it wrote at its end
             reason = f"the process that speaks with the Ray cluster {self._how()}"
+        reason = self._refusal.partition("\n")[0] or reason
         self._end_process(0.0)
         if is_first and not self._is_ready:
             raise UserError(
