@@ -104,7 +104,7 @@ def final(
         owners = [s["method"] for s in searches if row["id"] in s["all"]]
         rows.append(
             {
-                "name": row["name"] if not owners else row["id"][:8],
+                "name": row["id"][:8] if owners else row["name"] if row["id"] else "original",
                 "from": owners or (["original"] if row["id"] is None else ["zoo"]),
                 "values": values,
                 "mean": statistics.fmean(values) if values else None,

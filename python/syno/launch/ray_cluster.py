@@ -69,7 +69,7 @@ class RayCluster:
 
         self._ray: Any = ray
         try:
-            ray.init(address=given, log_to_driver=False, logging_level="ERROR")
+            self._ray.init(address=given, log_to_driver=False, logging_level="ERROR")
         except ConnectionError as error:
             if given == "auto":
                 raise UserError(
@@ -80,7 +80,7 @@ class RayCluster:
             raise UserError(_refused(given, error)) from error
         except (RuntimeError, ValueError) as error:  # such as other versions of Ray and Python
             raise UserError(_refused(given, error)) from error
-        self._class = ray.remote(worker)
+        self._class = self._ray.remote(worker)
 
     def nodes(self) -> Sequence[Node]:
         """List the nodes that are there."""
