@@ -19,6 +19,7 @@ from syno.store import Outcome, Store, StudyState, Worker
 from syno.store.overview import since_progress
 from syno.store.records import ERROR, MOST_FAILURES
 from syno.study import Study, StudySettings
+from syno.study.answers import Answers
 from syno.study.fidelity.promotions import Promotions
 from syno.study.live_history import LiveHistory
 from syno.study.methods.history import History
@@ -229,6 +230,8 @@ def check_equal(store: Store, study: Study, reader: Reader) -> None:
     enqueued = [e.data for e in whole.events if e.kind == "enqueued"]
     left = [data["text"] for data in enqueued if data["key"] not in proposed]
     assert reader.queue.first() == (left[0] if left else None)
+    assert study.weights_needed() == Answers.weights_needed(study)
+    assert study.checkpoints_needed() == Answers.checkpoints_needed(study)
     if study.ladder is not None:
         study.follow()
         expected = Promotions(study.ladder, whole.proposals, whole.results).due()

@@ -152,6 +152,8 @@ class Driver:
         self._report()
         self.watch()
         self._checking.step(seen)
+        if study.settings.spot_checks:  # it may have taken answers back
+            study.follow()
         study.exhausted = study.exhausted and not self._has_more()
         reason = self._final or baseline_failure(state.baselines)
         if reason is not None and self._final is None and self._checking.holds(baseline=True):

@@ -29,6 +29,7 @@ from syno.store import (
     Store,
     StudyRecord,
     StudyState,
+    StudySummary,
     check_search,
     current_settings,
 )
@@ -41,6 +42,7 @@ from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.standings import Standings
 from syno.study.live_history import LiveHistory
 from syno.study.methods import Method, make_method
+from syno.study.results import wanted_weights
 from syno.study.results_since_progress import ResultsSinceProgress
 from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally
@@ -384,6 +386,22 @@ class Study(Answers):
         """See `Answers.checkpoints_needed`."""
         self.follow()
         return self._checkpoints(self.state.proposals, self.state.results, finished=finished)
+
+    def weights_needed(self) -> list[tuple[str | None, int]]:
+        """See `Answers.weights_needed`."""
+        state = self.follow()
+        running = [(state.proposal(ask).key, self.settings.seed) for ask in sorted(state.opened)]
+        summary = StudySummary(
+            study=self.record,
+            baseline=None,
+            evaluations=tuple(e for e in state.evaluations if e.kind == OPERATOR),
+            rejections={},
+            events=(),
+            open_asks=(),
+            stop_reason="",
+            baselines=tuple(state.baselines),
+        )
+        return running + wanted_weights(summary)
 
     def _enqueued(self) -> Operator | None:
         """Return the first enqueued operator that is not proposed yet."""
