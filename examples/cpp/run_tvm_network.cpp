@@ -6,7 +6,7 @@
 //     g++ -std=c++17 -O2 -I$ffi/include run_tvm_network.cpp -o run_tvm_network
 //         -L$ffi/lib -L$tvm/lib -Wl,-rpath,$ffi/lib:$tvm/lib
 //         -Wl,--no-as-needed -ltvm_ffi -ltvm_runtime
-//     ./run_tvm_network net.so x.bin y.bin 1 3 32 32
+//     ./run_tvm_network ./net.so x.bin y.bin 1 3 32 32
 //
 // x.bin and y.bin are float32 numbers in row-major order: the input, whose shape the last
 // arguments give, and the output that is expected. TVM_NUM_THREADS is the number of threads.
