@@ -274,11 +274,11 @@ class Cluster:
         self._do(name, self._step, self._driven)
 
     def _step(self) -> Any:
-        before, own = self._study.state.last, self._ended
+        before, own = self._driver.made, self._ended
         reason = self._driver.step()
-        if self._study.state.last != before:
+        if self._driver.made > before:
             self._free += 1
-            self.recorded.missing.append(len(self._study.state.waiting) - 1)
+            self.recorded.missing.append(len(self._study.state.waiting))
             self.recorded.unread.append(own)
         elif self._free <= kept_waiting(self._alive):
             self._free = self._store.waiting(self._study.record)
@@ -427,7 +427,7 @@ def made_outcome(operator: Operator, seconds: float) -> Outcome:
         seconds=seconds,
         macs=int(1e6 + 1e6 * value),
         params=int(1e4 + 1e4 * value),
-        primitives={"reduce": 2, "unfold": 1, "contract": 1},
+        primitives=operator.primitives(),
         verification=VerificationResult(
             digest(operator.key) * 2,
             [{"N": 1, "C_in": 16, "C_out": 16, "H": 32}],
