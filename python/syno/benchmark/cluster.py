@@ -18,6 +18,7 @@ import hashlib
 import heapq
 import itertools
 import random
+import uuid
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -130,7 +131,7 @@ class _Elsewhere(Worker):
 
     def __init__(self) -> None:
         number = next(_Elsewhere._counted)
-        self.name = f"{digest(f'simulated {number}')[:16]}:{number}:1:1"
+        self.name = f"{uuid.uuid4().hex[:16]}:{number}:1:1"
 
 
 class _Driver(Driver):
@@ -188,6 +189,8 @@ class Cluster:
         self._locks: dict[str, bool] = {}  # whether calls of a kind take the lock
         self._free = 0  # proposals that a worker may take, as far as is known without a look
         self._alive = 0
+        self._made = 0  # proposals, before the step of the driver
+        self._names: list[str] = []  # of all workers
         self._ended = 0  # evaluations that have ended, and whose result is not stored yet
         self._has_news = True
         self.recorded = Recorded(0.0)
@@ -227,6 +230,8 @@ class Cluster:
                     self.recorded = Recorded(self._now)
         self.recorded.ended = self._now
         self._driver.leave()
+        for name in self._names:  # another simulation begins at an earlier time
+            self._store.leave(name)
         return self.recorded
 
     def _at(self, moment: float, call: Callable[[], None]) -> None:
@@ -243,6 +248,9 @@ class Cluster:
     def _begin(self, name: str, call: Callable[[], Any], then: Callable[[Any], None]) -> None:
         found, cost = self._measure(call)
         seconds, held = cost.total(self._load.latency), cost.held(self._load.latency)
+        if name in DRIVER:  # it was named by what was expected
+            name = "propose" if self._driver.made > self._made else "look"
+            self._made = self._driver.made
         self._locks[name] = held > 0
         own = self.recorded.operations.setdefault(name, Operation())
         own.seconds.append(seconds)
@@ -274,11 +282,11 @@ class Cluster:
         self._do(name, self._step, self._driven)
 
     def _step(self) -> Any:
-        before, own = self._study.state.last, self._ended
+        before, own = self._driver.made, self._ended
         reason = self._driver.step()
-        if self._study.state.last != before:
+        if self._driver.made > before:
             self._free += 1
-            self.recorded.missing.append(len(self._study.state.waiting) - 1)
+            self.recorded.missing.append(len(self._study.state.waiting))
             self.recorded.unread.append(own)
         elif self._free <= kept_waiting(self._alive):
             self._free = self._store.waiting(self._study.record)
@@ -308,6 +316,7 @@ class Cluster:
     def _come(self) -> None:
         """Start a worker."""
         worker, study = _Elsewhere(), self._study
+        self._names.append(worker.name)
         answers = Answers(self._store, study.record, study.settings, study.rules, worker)
         answers.most_losses, answers.counts_attempts = MOST_LOSSES, False
         place = _Place(worker, answers)
@@ -427,7 +436,7 @@ def made_outcome(operator: Operator, seconds: float) -> Outcome:
         seconds=seconds,
         macs=int(1e6 + 1e6 * value),
         params=int(1e4 + 1e4 * value),
-        primitives={"reduce": 2, "unfold": 1, "contract": 1},
+        primitives=operator.primitives(),
         verification=VerificationResult(
             digest(operator.key) * 2,
             [{"N": 1, "C_in": 16, "C_out": 16, "H": 32}],

@@ -99,6 +99,9 @@ class Driver:
     Args:
         study: the study.
         stopper, observer: as in `drive`.
+
+    Attributes:
+        made: the number of proposals that it has stored.
     """
 
     def __init__(self, study: Study, stopper: Stopper, observer: Observer) -> None:
@@ -107,6 +110,7 @@ class Driver:
         self.weights: Weights | None = None
         self.watch: Callable[[], None] = lambda: None
         self._limit: int | None = getattr(stopper, "evaluations", None)
+        self.made = 0
         self._final: StopReason | None = None  # that lets workers take nothing more
         self._reported = 0  # events that the observer knows
         self._keep_checkpoints, self._keep_weights = Sparingly(), Sparingly()
@@ -186,6 +190,7 @@ class Driver:
         if study.store.waiting(study.record) > kept_waiting(self._workers()):
             return False
         proposal = study.propose(self._limit)
+        self.made += proposal is not None
         return proposal is not None
 
     def _may_propose(self) -> bool:

@@ -1,4 +1,7 @@
-"""Which operators a study has proposed, kept from one history to the next."""
+"""Which operators a study has proposed, kept from one history to the next.
+
+`UniformSampling` and others sample from those that are left.
+"""
 
 from __future__ import annotations
 
