@@ -6,7 +6,6 @@ an interrupted search continues with the trials that it lacks.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import json
@@ -237,10 +236,6 @@ def main() -> None:
         modules = [("", _module(asked["source"], tvm))]
     else:
         modules = [(name, tvm.ir.load_json(text)) for name, text in asked["modules"]]
-    # Processes that import TVM, which takes seconds: one set for all functions, if any is tuned.
-    measuring = functools.cache(
-        lambda: _measuring(asked["remote"], asked["target"], asked["threads"], meta_schedule)
-    )
     for number, (name, module) in enumerate(modules, 1):
         place = f"{name} ({number} of {len(modules)}): " if name else ""
 
@@ -248,14 +243,13 @@ def main() -> None:
             answers.write(f"{place}{count} of {asked['trials']} trials\n")
             answers.flush()
 
-        _tune(asked, name or "main", module, measuring, told, meta_schedule)
+        _tune(asked, name or "main", module, told, meta_schedule)
 
 
 def _tune(
     asked: Mapping[str, Any],
     name: str,
     module: Any,
-    measuring: Callable[[], tuple[Any, Any]],
     told: Callable[[int], None],
     meta_schedule: Any,
 ) -> None:
@@ -265,7 +259,7 @@ def _tune(
     told(done)
     if done >= trials:
         return
-    builder, runner = measuring()
+    builder, runner = _measuring(asked["remote"], asked["target"], threads, meta_schedule)
     meta_schedule.tir_integration.tune_tir(
         mod=imported().IRModule({name: module["main"]}),
         target=device_target(asked["target"], threads),
