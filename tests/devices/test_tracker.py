@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -155,9 +155,10 @@ def test_nonsense_ends_that_connection_alone(content: bytes) -> None:
     with tracker() as address, device(address):
         with socket.create_connection((address.host, address.port), 5) as sock:
             sock.sendall(content)
-            sock.shutdown(socket.SHUT_WR)
-            while sock.recv(1024):
-                pass
+            # A tracker that closes before it has read everything resets the connection.
+            with suppress(ConnectionError):
+                while sock.recv(1024):
+                    pass
         assert len(devices_at(address)) == 1
 
 
