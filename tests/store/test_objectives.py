@@ -201,6 +201,23 @@ def test_progress_never_falls_and_counts_in_units_of_the_baseline():
     assert strict.progress(results, baseline) == [None] * 5
 
 
+def test_a_bounded_target_counts_from_its_bound():
+    baseline = result(0, 0.5, macs=100)
+    results = [result(1, 0.5, latency_ratio=0.5), result(2, 0.4, latency_ratio=0.2)]
+    bounds = ["accuracy>=0.3", "accuracy>=0.4", "accuracy<=0.9", "latency_ratio<=0.6"]
+    objectives = parse_objectives(["accuracy", "latency_ratio"], bounds, ACCURACY)
+    # (0.5 - 0.4) / 0.5 and 0.6 - 0.5; the second one lies on a bound, and adds nothing.
+    assert objectives.volume(results, baseline) == pytest.approx(0.2 * 0.1)
+    assert objectives.progress(results, baseline) == pytest.approx([0.02, 0.02])
+    losses = parse_objectives(["loss", "macs"], ["loss<=3"], LOSS)
+    found = [result(1, None, macs=50, details={"loss": 2.0})]
+    reference = result(0, None, macs=100, details={"loss": 2.5})
+    assert losses.volume(found, reference) == pytest.approx((3 - 2) / 2.5 * 0.5)
+    # A bound on the better side of a target is no start.
+    capped = parse_objectives(["accuracy", "latency_ratio"], ["accuracy<=0.9"], ACCURACY)
+    assert capped.volume(results[:1], baseline) == pytest.approx(0.5)
+
+
 def test_the_expected_improvement_follows_records_of_a_logarithm():
     curve = [0.5 + 0.1 * math.log(n) for n in range(1, 41)]
     assert expected_improvement(curve, 40) == pytest.approx(0.1 * math.log(2))

@@ -72,6 +72,10 @@ class Constraint:
     bound: float
     is_upper: bool
 
+    def bounds(self, target: Target) -> bool:
+        """Whether it bounds a target from its worse side, as `macs<=2e6` does for `macs:min`."""
+        return self.measure == target.measure and self.is_upper != target.maximize
+
     def violation(self, value: float | None) -> float:
         """Return by how much a value is beyond the bound, as a share of it; 0 if it is not."""
         if value is None:
@@ -190,8 +194,9 @@ class Objectives:
     def volume(self, results: Iterable[Result], reference: Result | None) -> float | None:
         """Return the hypervolume of the archive, in units of a reference result.
 
-        A maximized measure counts from 0, a minimized one from that of the reference (the loss from
-        twice that), so that a network that costs more than the reference adds nothing.
+        A target that a constraint bounds counts from the bound. Any other maximized measure counts
+        from 0, and any other minimized one from that of the reference (the loss from twice that),
+        so that a network that costs more than the reference adds nothing.
 
         Args:
             results: of operators.
@@ -227,8 +232,21 @@ class Objectives:
 
     def share(self, target: Target, value: float, unit: float) -> float:
         """Return one coordinate of `shares`."""
-        start = 2.0 if target.measure == self.objective.name else 1.0
-        return value / unit if target.maximize else start - value / unit
+        advance = value - self._start(target, unit)
+        return (advance if target.maximize else -advance) / unit
+
+    def _start(self, target: Target, unit: float) -> float:
+        """Return the value from which a target counts.
+
+        Results beyond the bound of a target are not what a study looks for, so what is between the
+        bound and the usual start would only distort how its targets are weighed up.
+        """
+        bounds = [c.bound for c in self.constraints if c.bounds(target)]
+        if bounds:
+            return max(bounds) if target.maximize else min(bounds)
+        if target.maximize:
+            return 0.0
+        return 2.0 * unit if target.measure == self.objective.name else unit
 
 
 def _predicted(result: Result) -> Mapping[str, object]:

@@ -85,7 +85,9 @@ class Aims:
     def gain(self, features: Array, places: NDArray[np.int64], pool: Array, fit: Fit) -> Array:
         """Return by how much operators are expected to increase the hypervolume.
 
-        It is multiplied with the probability that they satisfy the constraints.
+        It is multiplied with the probability that they satisfy the constraints, except for those
+        that bound a target: the hypervolume counts from their bounds, so that what is beyond them
+        adds nothing anyway.
 
         Args:
             features: of the operators with a result.
@@ -110,7 +112,8 @@ class Aims:
         for constraint in self.objectives.constraints:
             name = constraint.measure
             allowed &= _chance(constraint, old[name], is_sure=True) > 0
-            chance *= _chance(constraint, new[name], is_sure=name in KNOWN)
+            if not any(map(constraint.bounds, self.objectives.targets)):
+                chance *= _chance(constraint, new[name], is_sure=name in KNOWN)
         points = [tuple(map(float, point)) for point in np.stack(front, axis=1)[allowed]]
         return chance * expected_gain(np.stack(mean, axis=1), np.stack(deviation, axis=1), points)
 
