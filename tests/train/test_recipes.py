@@ -51,7 +51,7 @@ def test_an_unknown_recipe_names_what_is_like_it() -> None:
         recipe("paper/cifar10")
     first, second, third = str(error.value).split("\n")
     assert first == "unknown recipe 'paper/cifar10'"
-    assert "fast/cifar, fast/custom, fast/digits" in second
+    assert "fast/cifar, fast/cifar-bfloat16, fast/custom, fast/digits" in second
     assert third.startswith("  did you mean: paper/cifar100")
 
 
