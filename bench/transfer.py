@@ -1,11 +1,16 @@
 """What the results of one study are worth for a search in another space: replays on two tables.
 
     python bench/transfer.py --out bench/results/transfer.json
+    python bench/transfer.py --studies gpt2.db:one gpt2.db:two --table text \
+        --out bench/results/transfer_gpt2.json
 
 A study is a random sample of the operators of one table with one training each. On the other table,
 `surrogate` is replayed from nothing, from nothing without its trend, and with the study as its warm
 start. The figures are those of `syno bench search`; `correlation` is Spearman's, of what a model of
 the study predicts for the operators of the other table, and their true scores.
+
+With `--studies`, the operators of real searches take the place of one table. `correlation_back` is
+that of a model of samples of the table, and the results of the studies.
 """
 
 from __future__ import annotations
@@ -22,6 +27,10 @@ import numpy as np
 
 from syno.benchmark import MethodSpec, compare_methods, load
 from syno.benchmark.table import Table
+from syno.features import FEATURES, FeatureTable
+from syno.operators.operator import Operator
+from syno.report.settings import read_specification
+from syno.store import Store
 from syno.store.environment import capture_environment
 from syno.surrogate import SurrogateData, fit_model, normal_scores
 from syno.surrogate.models import rank_correlation
@@ -50,9 +59,64 @@ def _features(table: Table, keys: Sequence[str]) -> np.ndarray:
     return table.candidates.features([place for place in places if place is not None])
 
 
+def joined(names: Sequence[str]) -> SurrogateData:
+    """The operators of several studies with one objective and fidelity, by their results.
+
+    An operator that several of them trained counts once, with the first result.
+    """
+    found: dict[str, tuple[Operator, float]] = {}
+    for name in names:
+        path, _, wanted = name.rpartition(":")
+        with Store.open(path, create=False, read_only=True) as store:
+            summary = store.summary(wanted or None)
+        specification = read_specification(summary.study.specification)
+        for each in summary.ended:
+            value = summary.quality(each)
+            if value is not None and each.text is not None and each.key is not None:
+                operator = Operator.from_text(each.text, specification)
+                found.setdefault(each.key, (operator, summary.objective.score(value)))
+    operators = [operator for operator, _ in found.values()]
+    values = tuple(value for _, value in found.values())
+    return SurrogateData(", ".join(names), FeatureTable().matrix(operators), values)
+
+
+def measured_studies(
+    names: Sequence[str], target: Table, seeds: int, trials: int
+) -> dict[str, object]:
+    """Replay searches on a table from real studies, and rank their operators by the table."""
+    data = joined(names)
+    scores = np.array(data.values)
+    model = fit_model("forest", data.rows, normal_scores(data.values), seed=0)
+    true = np.array([target.scores[key] for key in target.keys])
+    back = []
+    for seed in range(5):
+        sample = study(target, seed)
+        other = fit_model("forest", sample.rows, normal_scores(sample.values), seed=seed)
+        back.append(rank_correlation(other.predict(data.rows).mean, scores))
+    macs = data.rows[:, list(FEATURES).index("log_macs")]
+    return {
+        "studies": list(names),
+        "operators": len(data),
+        "correlation": rank_correlation(model.predict(_features(target, target.keys)).mean, true),
+        "correlation_back": statistics.fmean(back),
+        "correlation_macs": rank_correlation(macs, scores),
+        **replayed(data, target, seeds, trials),
+    }
+
+
 def measured(source: Table, target: Table, seeds: int, trials: int) -> dict[str, object]:
     """Replay searches on `target`, from nothing and from a study of `source`."""
-    data = study(source, 0)
+    return {
+        "source": source.name,
+        "correlation": statistics.fmean(
+            correlation(study(source, seed), target, seed) for seed in range(5)
+        ),
+        **replayed(study(source, 0), target, seeds, trials),
+    }
+
+
+def replayed(data: SurrogateData, target: Table, seeds: int, trials: int) -> dict[str, object]:
+    """Replay searches on `target`, from nothing and from `data`."""
     found = compare_methods(
         target,
         [
@@ -66,11 +130,7 @@ def measured(source: Table, target: Table, seeds: int, trials: int) -> dict[str,
         progress=lambda done, all_, label: print(f"{done} of {all_} {label}", file=sys.stderr),
     )
     return {
-        "source": source.name,
         "target": target.name,
-        "correlation": statistics.fmean(
-            correlation(study(source, seed), target, seed) for seed in range(5)
-        ),
         "methods": [
             {
                 "method": each.method,
@@ -100,9 +160,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--studies", nargs="+", metavar="STORE:STUDY")
+    parser.add_argument("--table", default="text")
     given = parser.parse_args()
-    images, text = load("images"), load("text")
-    pairs = [measured(a, b, given.seeds, given.trials) for a, b in ((images, text), (text, images))]
+    limits = (given.seeds, given.trials)
+    if given.studies:
+        pairs = [measured_studies(given.studies, load(given.table), *limits)]
+    else:
+        images, text = load("images"), load("text")
+        pairs = [measured(a, b, *limits) for a, b in ((images, text), (text, images))]
     result = {
         "operators": COUNT,
         "seeds": given.seeds,

@@ -8,7 +8,7 @@ import pytest
 
 import syno
 from syno import Operator, Space, Specification
-from syno.features import FEATURES, MAP_FEATURES, FeatureTable, features
+from syno.features import FEATURES, GRAPH_FEATURES, MAP_FEATURES, FeatureTable, features
 from syno.features.probe import Positions, probe_bindings
 from syno.study.specifications import small_text, small_vision
 
@@ -107,5 +107,28 @@ def test_what_is_too_large_is_unknown_and_said_so():
     )
     operator = Operator.parse("y[n,c,h,w] = sum(i:C) x[n,i,h,w] * w0[c,i]", specification)
     table = FeatureTable()
-    assert np.isnan(table.row(operator)).all()
+    row = dict(zip(FEATURES, table.row(operator), strict=True))
+    assert all(math.isnan(row[name]) for name in MAP_FEATURES)
     assert "unknown" in table.failures[operator.key]
+    # The graph needs no examination.
+    assert row["log_macs"] == pytest.approx(math.log(2053 * 2053 * 509 * 509))
+    assert all(math.isfinite(row[name]) for name in GRAPH_FEATURES)
+
+
+def test_an_operator_without_layers_has_an_empty_row():
+    operator = Operator.parse(POINTWISE, input="[N, C_in, H, W]", output="[N, C_out, H, W]")
+    table = FeatureTable()
+    assert np.isnan(table.row(operator)).all()
+    assert "without layers" in table.failures[operator.key]
+
+
+def test_products_of_coefficients_are_whole_at_small_coefficients():
+    """384 channels in blocks of 8 * 8 * 3: with few channels, only groups of 2 or 4 divide them."""
+    specification = small_text(bindings=["seq_len=128, H_in=128, H_out=384"])
+    text = "y[n,t,h] = sum(i:H_in) x[n,t+(h mod k)-k+1,i] * w0[i,h/k/g^2] * w1[(h/k) mod g^2]"
+    operator = Operator.parse(text, specification)
+    assert features(operator)["field_positions"] == 3
+    space = Space.enumerate(specification, depth=6, threads=1)
+    table = FeatureTable()
+    assert np.isfinite(table.matrix(space)).all()
+    assert not table.failures

@@ -45,7 +45,7 @@ def features(operator: Operator, *, seed: int = 0) -> dict[str, float]:
             it has few enough terms.
     """
     specification = operator.specification
-    if specification is None or not specification.full_bindings:
+    if specification is None or not has_layers(operator):
         raise UserError(
             "features() of an operator without layers\n"
             "  expected: an operator with a specification that has bindings\n"
@@ -64,6 +64,24 @@ def features(operator: Operator, *, seed: int = 0) -> dict[str, float]:
         of_map = dict(zip(MAP_FEATURES, values, strict=True))
         return of_map | _of_graph(operator, binding)
     raise UserError(f"the features of operator {operator.structure[:8]} are unknown: {problem}")
+
+
+def has_layers(operator: Operator) -> bool:
+    """Whether an operator has a specification with bindings."""
+    return operator.specification is not None and bool(operator.specification.full_bindings)
+
+
+def graph_features(operator: Operator) -> dict[str, float]:
+    """Compute the features of the graph alone, at the sizes of the first layer.
+
+    Args:
+        operator: an operator with a specification that has bindings.
+
+    Returns:
+        A number for each name of `GRAPH_FEATURES`.
+    """
+    assert operator.specification is not None
+    return _of_graph(operator, operator.specification.full_bindings[0])
 
 
 def _of_graph(operator: Operator, binding: Mapping[str, int]) -> dict[str, float]:

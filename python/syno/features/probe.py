@@ -16,8 +16,9 @@ from syno.operators.specification import Specification
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 # Pairs of the greatest size of a channel variable and of a coefficient, tried one after the other
-# until all sizes of an operator are whole numbers.
-_CAPS = ((16, 4), (32, 4), (32, 8), (64, 8), (64, 32))
+# until all sizes of an operator are whole numbers. The last ones are for products of coefficients,
+# such as 384 channels in blocks of 8 * 8 * 3, which are whole only at small coefficients.
+_CAPS = ((16, 4), (32, 4), (32, 8), (64, 8), (64, 32), (64, 4), (16, 2), (32, 2), (64, 2))
 # The greatest extent of a position variable, by the number of position axes.
 _POSITION_CAPS = {0: 1, 1: 32, 2: 8}
 _MANY_AXES = 4

@@ -8,14 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syno._util.errors import UserError
-from syno.features.features import FEATURES, features
+from syno.features.features import (
+    FEATURES,
+    MAP_FEATURES,
+    features,
+    graph_features,
+    has_layers,
+)
 from syno.operators.operator import Operator
 
 
 class FeatureTable:
     """Rows of features by semantic key.
 
-    An operator whose features cannot be computed has a row of NaN, and `failures` says why.
+    An operator that cannot be examined as a linear map has NaN for the features of the map, and
+    `failures` says why.
     """
 
     def __init__(self) -> None:
@@ -34,6 +41,8 @@ class FeatureTable:
             except UserError as error:
                 self.failures[key] = str(error)
                 row = np.full(len(FEATURES), np.nan)
+                if has_layers(operator):
+                    row[len(MAP_FEATURES) :] = list(graph_features(operator).values())
             self._rows[key] = row
         return self._rows[key]
 
