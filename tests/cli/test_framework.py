@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import pytest
@@ -118,15 +117,12 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
         "try:\n    main()\n"
         "except SystemExit:\n    pass\n"
         "heavy = {'torch', 'sqlalchemy', 'matplotlib', 'plotly', 'rich', 'sklearn'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+        "print(sorted(heavy & set(sys.modules)), len(sys.modules), sep='\\n', file=sys.stderr)\n"
     )
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        result = subprocess.run(
-            [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
-        )
-        times.append(time.perf_counter() - began)
-        assert result.stderr == "[]\n"
-    # The best of three: a busy machine may be slow, the program may not.
-    assert min(times) < 0.6, times
+    result = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True
+    )
+    # Seconds depend on how busy the machine is, the number of modules does not.
+    heavy, count = result.stderr.splitlines()
+    assert heavy == "[]"
+    assert int(count) < 400

@@ -200,7 +200,7 @@ def test_a_worker_without_the_device_predicts(searched, tmp_path):
         model_options=OPTIONS,
         evaluations=1,
         space=SpaceOptions(max_nodes=2000),
-        train=TrainOptions(fidelity=BRIEF, kernels="eager"),
+        train=TrainOptions(fidelity=BRIEF, kernels="eager", max_slowdown=1000),
         timing=TimingOptions(latency="eager", repeats=20),
         isolation=IsolationOptions(isolate=False),
         store=path,

@@ -164,7 +164,7 @@ def test_time_goes_on_where_it_stopped(dataset: DataSet, quick: Fidelity, tmp_pa
     long = quick.changed(epochs=100_000)
     first = train(convolutional(), dataset, long, 0, checkpoint=path, stop_after=20)
     second = train(
-        convolutional(), dataset, long, 0, checkpoint=path, deadline_s=first.seconds + 0.3
+        convolutional(), dataset, long, 0, checkpoint=path, deadline_s=2 * first.seconds + 1
     )
     assert second.reason == "deadline"
     assert second.epochs_done > 20
