@@ -95,7 +95,7 @@ def measured_studies(
         back.append(rank_correlation(other.predict(data.rows).mean, scores))
     macs = data.rows[:, list(FEATURES).index("log_macs")]
     return {
-        "studies": list(names),
+        "studies": [name.rpartition("/")[2] for name in names],
         "operators": len(data),
         "correlation": rank_correlation(model.predict(_features(target, target.keys)).mean, true),
         "correlation_back": statistics.fmean(back),
