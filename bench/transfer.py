@@ -47,11 +47,15 @@ def study(table: Table, seed: int) -> SurrogateData:
     return SurrogateData(table.name, _features(table, list(good)), tuple(good.values()))
 
 
-def correlation(data: SurrogateData, table: Table, seed: int) -> float:
-    """How well a model of a study ranks the operators of another table."""
+def correlation(data: SurrogateData, rows: np.ndarray, scores: np.ndarray, seed: int) -> float:
+    """How well a model of a study ranks other operators with these features and scores."""
     model = fit_model("forest", data.rows, normal_scores(data.values), seed=seed)
-    scores = np.array([table.scores[key] for key in table.keys])
-    return rank_correlation(model.predict(_features(table, table.keys)).mean, scores)
+    return rank_correlation(model.predict(rows).mean, scores)
+
+
+def _all(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """The features and true scores of the operators of a table."""
+    return _features(table, table.keys), np.array([table.scores[key] for key in table.keys])
 
 
 def _features(table: Table, keys: Sequence[str]) -> np.ndarray:
@@ -86,19 +90,14 @@ def measured_studies(
     """Replay searches on a table from real studies, and rank their operators by the table."""
     data = joined(names)
     scores = np.array(data.values)
-    model = fit_model("forest", data.rows, normal_scores(data.values), seed=0)
-    true = np.array([target.scores[key] for key in target.keys])
-    back = []
-    for seed in range(5):
-        sample = study(target, seed)
-        other = fit_model("forest", sample.rows, normal_scores(sample.values), seed=seed)
-        back.append(rank_correlation(other.predict(data.rows).mean, scores))
     macs = data.rows[:, list(FEATURES).index("log_macs")]
     return {
         "studies": [name.rpartition("/")[2] for name in names],
         "operators": len(data),
-        "correlation": rank_correlation(model.predict(_features(target, target.keys)).mean, true),
-        "correlation_back": statistics.fmean(back),
+        "correlation": correlation(data, *_all(target), 0),
+        "correlation_back": statistics.fmean(
+            correlation(study(target, seed), data.rows, scores, seed) for seed in range(5)
+        ),
         "correlation_macs": rank_correlation(macs, scores),
         **replayed(data, target, seeds, trials),
     }
@@ -109,7 +108,7 @@ def measured(source: Table, target: Table, seeds: int, trials: int) -> dict[str,
     return {
         "source": source.name,
         "correlation": statistics.fmean(
-            correlation(study(source, seed), target, seed) for seed in range(5)
+            correlation(study(source, seed), *_all(target), seed) for seed in range(5)
         ),
         **replayed(study(source, 0), target, seeds, trials),
     }

@@ -103,6 +103,22 @@ def test_a_measured_constraint_lowers_the_gain_by_its_probability():
     assert share[macs.argmin()] > share[macs.argmax()]
 
 
+def test_a_bound_of_a_target_is_no_factor_too(monkeypatch):
+    """The hypervolume counts from the bound, so its probability is in the expected gain."""
+    candidates = small_candidates()
+    asked = []
+
+    def chance(constraint, found, *, is_sure):
+        asked.append((str(constraint), is_sure))
+        return np.ones(len(found.mean))
+
+    monkeypatch.setattr("syno.study.aims._chance", chance)
+    bounds = ["accuracy>=0.3", "latency_ratio<=0.9"]
+    seen = history(candidates, 12, ["accuracy", "macs"], bounds)
+    gains(candidates, seen, range(len(candidates)))
+    assert [text for text, is_sure in asked if not is_sure] == ["latency_ratio<=0.9"]
+
+
 def test_failures_count_as_the_worst_result_and_outliers_less():
     candidates = small_candidates()
     numbers = iter(range(100))

@@ -120,3 +120,10 @@ def test_a_recipe_can_be_compared_and_kept_in_a_set() -> None:
     first = recipe("fast/cifar")
     assert replace(first) == first
     assert len({first, replace(first), replace(first, batch=3)}) == 2
+
+
+def test_the_recipe_in_bfloat16_differs_in_the_precision_alone() -> None:
+    first, second = recipe("fast/cifar"), recipe("fast/cifar-bfloat16")
+    same = {"name": first.name, "summary": first.summary, "precision": first.precision}
+    assert second.precision == "bfloat16"
+    assert replace(second, **same) == first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 
@@ -72,16 +73,23 @@ def has_layers(operator: Operator) -> bool:
 
 
 def graph_features(operator: Operator) -> dict[str, float]:
-    """Compute the features of the graph alone, at the sizes of the first layer.
+    """Compute the features of the graph alone, at the first sizes that are whole.
 
     Args:
         operator: an operator with a specification that has bindings.
 
     Returns:
         A number for each name of `GRAPH_FEATURES`.
+
+    Raises:
+        UserError: its sizes are whole in no layer.
     """
-    assert operator.specification is not None
-    return _of_graph(operator, operator.specification.full_bindings[0])
+    specification = operator.specification
+    assert specification is not None
+    for binding in probe_bindings(specification, Positions.of(operator, specification)):
+        with contextlib.suppress(UserError):
+            return _of_graph(operator, binding)
+    raise UserError(f"the sizes of operator {operator.structure[:8]} are whole in no layer")
 
 
 def _of_graph(operator: Operator, binding: Mapping[str, int]) -> dict[str, float]:
