@@ -34,12 +34,29 @@ EVALUATIONS = 12
 class Liar(FakeEvaluator):
     """Says that every operator is perfect and small, and has passed a verification."""
 
+    def __init__(self, seconds: float = 0.0) -> None:
+        super().__init__(seconds)
+        self.has_lied = threading.Event()
+
     def _made(self, operator: Any) -> Outcome:
+        self.has_lied.set()
         honest = super()._made(operator)
         forged = VerificationResult("0" * 64, [{"H": 8}], "fake", 0, passed=True, max_error=0.0)
         return dataclasses.replace(
             honest, status="ok", reason="", accuracy=1.0, macs=1, verification=forged
         )
+
+
+class Later(FakeEvaluator):
+    """An honest evaluator that begins when something has happened."""
+
+    def __init__(self, seconds: float, after: threading.Event) -> None:
+        super().__init__(seconds)
+        self._after = after
+
+    def evaluate(self, operator: Any) -> Outcome:
+        assert self._after.wait(timeout=120)
+        return super().evaluate(operator)
 
 
 class Notes(Observer):
@@ -101,8 +118,9 @@ def test_honest_workers_agree_and_nothing_changes(store, tmp_path):
 
 
 def test_a_liar_is_found_and_named_and_all_that_it_answered_is_evaluated_again(store, tmp_path):
-    study = begun(store, spot_checks=0.5)
-    cast = Cast(store, FakeEvaluator(0.02), FakeEvaluator(0.02), Liar(0.01))
+    study = begun(store, spot_checks=1.0)  # with a smaller share, a liar may have luck
+    liar = Liar(0.01)
+    cast = Cast(store, Later(0.02, liar.has_lied), Later(0.02, liar.has_lied), liar)
     seen = Notes()
     assert drive(study, observer=seen).name == "evaluations"
     cast.join()
