@@ -25,9 +25,12 @@ def invoke(*arguments: str) -> Result:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with a network that was trained for two epochs on 8x8 digits."""
-    path = str(tmp_path_factory.mktemp("adapt") / "runs.db")
+    return teacher(str(tmp_path_factory.mktemp("adapt") / "runs.db"))
+
+
+def teacher(path: str, *arguments: str) -> str:
     words = ("--model-option", "width=8", "--data", "digits", "--epochs", "3", "--no-latency")
-    more = ("--store", path, "--name", "teacher", "--no-isolate")
+    more = ("--store", path, "--name", "teacher", "--no-isolate", *arguments)
     trained = invoke("train", "--baseline", "--model", "resnet-small", *words, *more)
     assert trained.exit_code == 0, trained.output
     return path
@@ -57,6 +60,21 @@ def test_a_study_is_adapted_and_continued(store: str, tmp_path: Path) -> None:
     assert kinds.count("stopped") == 2
     status = invoke("status", "--store", store)
     assert "adaptation" in status.stdout
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [("fast/digits", "fast/adapt"), ("fast/cifar-bfloat16", "fast/adapt-bfloat16")],
+)
+def test_the_fine_tuning_has_the_precision_of_the_training(
+    recipe: str, expected: str, tmp_path: Path
+) -> None:
+    store = teacher(str(tmp_path / "runs.db"), "--recipe", recipe)
+    result = adapt(store, "--macs", "0.7x", "--max-drop", "90", "--name", "mine")
+    assert result.exit_code == 0, result.output
+    with Store.open(store) as opened:
+        settings = opened.study("mine").settings
+    assert settings["fidelity"]["recipe"]["name"] == expected
 
 
 def test_an_adaptation_is_no_search(store: str, tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Data = DataSet | Records | TextData | CustomData
 # The fidelity of the fine-tuning, by the task of the data.
 _USUAL = {"images": "fast/adapt", "text": "fast/adapt-text", "custom": "fast/adapt-custom"}
+# And for networks that were trained in bfloat16, which then suits the processor.
+_USUAL_BFLOAT16 = {**_USUAL, "images": "fast/adapt-bfloat16"}
 # The resolution and the validation split of `digits`, as a search uses them.
 _DIGITS = {"resolution": 8, "holdout": 0.25, "epochs": 6}
 
@@ -130,12 +132,13 @@ def checked_source(
     if isinstance(given, CustomEvaluation):
         raise UserError("an adaptation needs data: 'evaluate' cannot distil a network")
     if isinstance(given, CustomData):
-        found = _checked_fidelity(fidelity, "custom", {})
+        found = _checked_fidelity(fidelity, _USUAL["custom"], {})
         network = Network.custom(module, given, seed)  # type: ignore[arg-type]
         name = type(module).__name__.lower()
         return Source(f"{name}-{given.name}", network, given, found)
     assert isinstance(data, str)
-    found = _checked_fidelity(fidelity, _task(data, data_dir), _changes(data, before, module))
+    task = _task(data, data_dir)
+    found = _checked_fidelity(fidelity, _usual(before)[task], _changes(data, before, module))
     loaded = load_for(data, data_dir, found, progress=False)
     size, context = found.resolution, found.context
     if isinstance(module, str):
@@ -175,6 +178,12 @@ def _task(data: str, data_dir: str | None) -> str:
     return "text" if is_text_data(data, data_dir) else "images"
 
 
+def _usual(before: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """The fidelities by task, in the precision in which the network was trained."""
+    recipe = {} if before is None else before["fidelity"]["recipe"]
+    return _USUAL_BFLOAT16 if recipe.get("precision") == "bfloat16" else _USUAL
+
+
 def _changes(data: str, before: Mapping[str, Any] | None, module: object) -> dict[str, Any]:
     """What the fine-tuning has in common with the training of the network."""
     if before is not None:
@@ -190,7 +199,7 @@ def _changes(data: str, before: Mapping[str, Any] | None, module: object) -> dic
 
 
 def _checked_fidelity(
-    given: Fidelity | str | Mapping[str, int] | None, task: str, changes: Mapping[str, Any]
+    given: Fidelity | str | Mapping[str, int] | None, usual: str, changes: Mapping[str, Any]
 ) -> Fidelity:
     if isinstance(given, Fidelity):
         return given
@@ -198,7 +207,7 @@ def _checked_fidelity(
         changes = {**changes, **given}
     elif given is not None:  # its own length, but the validation split of the training
         changes = {k: v for k, v in changes.items() if k in ("holdout", "split_seed")}
-    found = fidelity(given if isinstance(given, str) else _USUAL[task])
+    found = fidelity(given if isinstance(given, str) else usual)
     changed = {key: value for key, value in changes.items() if getattr(found, key) != value}
     if not changed:
         return found

@@ -28,7 +28,10 @@ class _FineTuning(FidelityOptions):
         "How much networks are fine-tuned: a name, or a .toml file with a recipe.",
         None,
         metavar="NAME",
-        unset="fast/adapt; fast/adapt-text for text",
+        unset=(
+            "fast/adapt, or fast/adapt-bfloat16 after a training in bfloat16; "
+            "fast/adapt-text for text"
+        ),
     )
 
 
