@@ -77,6 +77,18 @@ def test_the_fine_tuning_has_the_precision_of_the_training(
     assert settings["fidelity"]["recipe"]["name"] == expected
 
 
+def test_the_test_split_is_measured_for_each_seed(tmp_path: Path) -> None:
+    store = teacher(str(tmp_path / "runs.db"))
+    given = ("--macs", "0.7x", "--max-drop", "90", "--name", "mine", "--final", "--json")
+    first = json.loads(adapt(store, *given).stdout)
+    both = json.loads(adapt(store, *given, "--seeds", "2").stdout)
+    (network,) = both["networks"]
+    assert [network["tests"][0]] == first["networks"][0]["tests"]
+    assert len(network["tests"]) == len(network["values"]) == 2
+    assert network["test"] == pytest.approx(sum(network["tests"]) / 2)
+    assert both["original"]["test"] == first["original"]["test"]
+
+
 def test_an_adaptation_is_no_search(store: str, tmp_path: Path) -> None:
     adapt(store, "--macs", "0.7x", "--max-drop", "90", "--name", "mine")
     for words in (("resume",), ("report", "-o", str(tmp_path / "x.html"))):

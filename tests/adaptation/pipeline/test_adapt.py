@@ -193,6 +193,26 @@ def test_choices_are_made_again_until_nothing_better_comes(found, store):
         assert stored[" ".join(map(str, choice))] == far
 
 
+def test_further_seeds_are_added_when_an_adaptation_is_continued(trained, data, tmp_path):
+    store = str(tmp_path / "runs.db")
+    one = adapt(trained, data, store, name="one")
+    three = adapt(trained, data, store, name="one", options=options(seeds=3))
+    assert three.networks[0].row.values[0] == one.networks[0].row.value
+    assert len(three.networks[0].row.values) == 3
+    assert three.networks[0].slots == one.networks[0].slots
+    seen = set()
+    again = adapt(
+        trained,
+        data,
+        store,
+        name="one",
+        options=options(seeds=3),
+        progress=lambda *told: seen.add(told[0]),
+    )
+    assert again.networks[0].row == three.networks[0].row
+    assert "fine-tuning macs 0.6x" not in seen
+
+
 def test_a_search_is_no_adaptation(trained, data, tmp_path):
     path = str(tmp_path / "runs.db")
     with Store.open(path) as opened:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -218,17 +220,21 @@ def _final(
 ) -> tuple[NetworkRow, list[AdaptedNetwork], list[tuple[NetworkRow, nn.Module | None]]]:
     """Measure everything on the test split, once."""
 
-    def of(name: str, net: nn.Module) -> float | None:
-        found: float | None = run.journal.once("test", name, lambda: run.source.test(net))
-        return found
+    def tested(row: NetworkRow, net: nn.Module) -> NetworkRow:
+        found = []
+        for number, one in enumerate([net, *run.tuner.others(row.name)]):
+            key = row.name if number == 0 else f"{row.name}, seed {run.seed + number}"
+            test = functools.partial(run.source.test, one)
+            value: float | None = run.journal.once("test", key, test)
+            if value is None:  # data without a test split
+                return row
+            found.append(value)
+        return dataclasses.replace(row, test=statistics.mean(found), tests=tuple(found))
 
-    first = dataclasses.replace(original, test=of("original", run.subject.original))
+    first = tested(original, run.subject.original)
     for each in networks:
-        each.row = dataclasses.replace(each.row, test=of(each.name, each.net))
-    rows = [
-        (row if net is None else dataclasses.replace(row, test=of(row.name, net)), net)
-        for row, net in others
-    ]
+        each.row = tested(each.row, each.net)
+    rows = [(row if net is None else tested(row, net), net) for row, net in others]
     return first, networks, rows
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from torch import nn
@@ -37,6 +38,7 @@ class FineTuner:
     """Trains networks with distillation from the original one.
 
     seed: of the batches; further ones follow it. note: is told why operators are not compiled.
+    The networks of further seeds are kept by name.
     """
 
     subject: Subject
@@ -44,6 +46,7 @@ class FineTuner:
     journal: Journal
     seed: int
     note: Callable[[str], object]
+    _others: dict[str, list[Callable[[], nn.Module]]] = field(default_factory=dict)
 
     def kernels(self, net: nn.Module) -> AbstractContextManager[object]:
         """Run the operators of a network as the options say inside of the block."""
@@ -129,6 +132,7 @@ class FineTuner:
         """
         results: list[FineTuned] = []
         first: nn.Module | None = None
+        others = self._others[name] = []
         fitted = self._file(name, "fitted")
         for seed in range(self.seed, self.seed + self.options.seeds):
             key, file = f"{name} {seed}", self._file(name, str(seed))
@@ -138,6 +142,8 @@ class FineTuner:
                 results.append(FineTuned(**found))
                 if is_needed and file is not None:
                     first = _restored(structure(), file)
+                elif file is not None and file.is_file():
+                    others.append(functools.partial(_restored_later, structure, file))
                 continue
             net = self._built(build, structure, fitted)
             if is_needed:
@@ -154,7 +160,12 @@ class FineTuner:
                 file.with_suffix(".checkpoint").unlink(missing_ok=True)
             self.journal.put("tuned", key, dataclasses.asdict(result))
             results.append(result)
-            first = first if first is not None else net.eval()
+            if first is None:
+                first = net.eval()
+            elif file is not None:
+                others.append(functools.partial(_restored_later, structure, file))
+            else:
+                others.append(functools.partial(nn.Module.eval, net))
         if fitted is not None:
             fitted.unlink(missing_ok=True)
         assert first is not None
@@ -171,6 +182,10 @@ class FineTuner:
             seconds=sum(each.seconds for each in results),
         )
         return row, first
+
+    def others(self, name: str) -> list[nn.Module]:
+        """The networks of further seeds, in evaluation mode; those whose files are gone missing."""
+        return [make() for make in self._others.get(name, [])]
 
     def _built(
         self, build: Callable[[], nn.Module], structure: Callable[[], nn.Module], file: Path | None
@@ -190,6 +205,10 @@ class FineTuner:
         if self.journal.folder is None:
             return None
         return self.journal.folder / f"{name.translate(_IN_FILES)}-{what}.safetensors"
+
+
+def _restored_later(structure: Callable[[], nn.Module], file: Path) -> nn.Module:
+    return _restored(structure(), file)
 
 
 def _restored(net: nn.Module, file: Path) -> nn.Module:

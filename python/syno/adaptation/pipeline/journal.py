@@ -17,6 +17,8 @@ from syno.study.evaluate.weights import Weights
 
 _FINDING = "finding"
 _PHASE = "phase"
+# A setting that may differ when an adaptation is continued: further seeds are added.
+_FREE = "options.seeds"
 # Seconds after which the time of a phase is stored within a long step.
 _TICK = 20.0
 
@@ -144,7 +146,7 @@ def _check_settings(name: str, found: Mapping[str, object], wanted: Mapping[str,
     parts = [
         f"  {key}: {_shown(before, key)}, now {_shown(now, key)}"
         for key in dict.fromkeys([*before, *now])
-        if before.get(key) != now.get(key)
+        if before.get(key) != now.get(key) and key != _FREE
     ]
     if parts:
         lines = "\n".join(parts)

@@ -53,9 +53,10 @@ class NetworkRow:
 
     name: of its goal, `original`, or of a rival; about: what it is. value: the objective on the
     validation split, the mean over seeds; values: of each seed; fitted: before the fine-tuning.
-    test: the objective on the test split. ratio: the latency relative to the original network in
-    the same run, and latency_ms that of the original times the ratio; engine: where. macs, params:
-    of the whole network. seconds: of its fine-tuning.
+    test: the objective on the test split, the mean over seeds; tests: of each seed. ratio: the
+    latency relative to the original network in the same run, and latency_ms that of the original
+    times the ratio; engine: where. macs, params: of the whole network. seconds: of its
+    fine-tuning.
     """
 
     name: str
@@ -64,6 +65,7 @@ class NetworkRow:
     values: tuple[float, ...] = ()
     fitted: float | None = None
     test: float | None = None
+    tests: tuple[float, ...] = ()
     ratio: float | None = None
     latency_ms: float | None = None
     engine: str = ""
@@ -148,6 +150,7 @@ class Adaptation:
             ("change>", self._change),
             ("after the fit>", lambda row: "" if row.fitted is None else show(row.fitted)),
             ("test>", lambda row: "" if row.test is None else show(row.test)),
+            ("spread of test>", lambda row: self.objective.spread(_spread(row.tests))),
             (
                 "latency>",
                 lambda row: "" if row.latency_ms is None else numbers.milliseconds(row.latency_ms),
