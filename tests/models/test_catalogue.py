@@ -227,6 +227,21 @@ def test_weights_come_from_a_file(tmp_path: Path, suffix: str) -> None:
         assert torch.equal(tensor, again.state_dict()[key])
 
 
+def test_weights_of_a_network_whose_layers_are_in_slots_are_those_of_its_model(
+    tmp_path: Path,
+) -> None:
+    torch.manual_seed(1)
+    template = syno.substitute(
+        build("resnet-small", width=4), example_input=torch.zeros(1, 3, 16, 16)
+    )
+    path = tmp_path / "weights.safetensors"
+    save_file(template.state_dict(), path)
+    assert any(".layer." in key for key in template.state_dict())
+    again = build("resnet-small", width=4, weights=str(path)).eval()
+    x = torch.randn(2, 3, 16, 16)
+    torch.testing.assert_close(again(x), template.eval()(x))
+
+
 def test_wrong_weights_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "weights.pt"
     torch.save(build("resnet-small", width=4).state_dict(), path)

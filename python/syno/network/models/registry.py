@@ -165,8 +165,8 @@ def _load_weights(net: nn.Module, name: str, path: str) -> None:
         raise UserError(
             f"'weights' is the path of a file with a state dict, got {checks.shown(path)}"
         )
-    state = _read_state(Path(path))
     wanted = net.state_dict()
+    state = {_of_model(key, wanted): value for key, value in _read_state(Path(path)).items()}
     problems = [f"'{key}' is missing" for key in wanted if key not in state]
     problems += [f"'{key}' is not the model's" for key in state if key not in wanted]
     problems += [
@@ -182,6 +182,15 @@ def _load_weights(net: nn.Module, name: str, path: str) -> None:
             + more
         )
     net.load_state_dict(state)
+
+
+def _of_model(key: str, wanted: Mapping[str, object]) -> str:
+    """The key of a model for a key of its template, where layers are in slots.
+
+    The files of weights beside a store are of templates.
+    """
+    head, dot, tail = key.rpartition(".layer.")
+    return f"{head}.{tail}" if dot and key not in wanted else key
 
 
 def _read_state(path: Path) -> dict[str, torch.Tensor]:
