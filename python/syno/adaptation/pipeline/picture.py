@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from syno._util import numbers
 from syno._util.figures import load_matplotlib, save_figure
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 # The palette of Okabe and Ito, which is suitable for color blindness.
 _OURS, _OTHERS, _BEFORE = "#0072b2", "#999999", "#d55e00"
+_MARKERS = "xv^<>P*D"  # of rivals
 _LONGEST = 22  # characters of an operator's name
 _DPI = 160
 
@@ -37,27 +39,31 @@ def save_picture(found: Adaptation, path: Path) -> Path:
 
 
 def _front(axes: Axes, found: Adaptation) -> None:
-    """The objective against the speed-up."""
-    scale = 100.0 if found.objective.is_share else 1.0
-    groups: Sequence[tuple[str, str, str, Sequence[NetworkRow]]] = (
-        ("other ways", "x", _OTHERS, found.rivals),
-        ("adapted", "o-", _OURS, [each.row for each in found.networks]),
-        ("original", "s", _BEFORE, [found.original]),
+    """The objective against the speed-up: on the test split if it was measured."""
+    adapted = [each.row for each in found.networks]
+    split = "test" if all(row.test is not None for row in adapted) else "validation"
+    drawn = [row for row in found.rivals if _point(row, split) is not None]
+    ways = list(dict.fromkeys(row.way for row in drawn))
+    for number, way in enumerate(ways):
+        marker = _MARKERS[number % len(_MARKERS)]
+        rows = [row for row in drawn if row.way == way]
+        _series(axes, found, rows, split, way, marker=marker, linestyle="", color=_OTHERS)
+    _series(axes, found, adapted, split, "adapted", marker="o", linestyle="-", color=_OURS)
+    _series(
+        axes, found, [found.original], split, "original", marker="s", linestyle="", color=_BEFORE
     )
-    for name, style, color, rows in groups:
-        shown = sorted(
-            ((1.0 / row.ratio, scale * row.value, row.name) for row in rows if _is_drawn(row)),  # type: ignore[operator]
+    for row in adapted:
+        place, value = _point(row, split) or (0.0, 0.0)
+        axes.annotate(
+            row.name,
+            (place, _scale(found) * value),
+            xytext=(5, 5),
+            textcoords="offset points",
+            fontsize=8,
         )
-        if not shown:
-            continue
-        x, y = [each[0] for each in shown], [each[1] for each in shown]
-        axes.plot(x, y, style, color=color, label=name, markersize=6)
-        for place, value, text in shown if name == "adapted" else ():
-            axes.annotate(
-                text, (place, value), xytext=(5, 5), textcoords="offset points", fontsize=8
-            )
     axes.set_xlabel("speed-up over the original network")
-    axes.set_ylabel(found.objective.axis + (", %" if found.objective.is_share else ""))
+    unit = ", %" if found.objective.is_share else ""
+    axes.set_ylabel(f"{found.objective.name} on the {split} split{unit}")
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)
     axes.margins(x=0.12, y=0.12)
@@ -65,8 +71,40 @@ def _front(axes: Axes, found: Adaptation) -> None:
     axes.legend(frameon=False, fontsize=8)
 
 
-def _is_drawn(row: NetworkRow) -> bool:
-    return row.value is not None and bool(row.ratio)
+def _series(
+    axes: Axes, found: Adaptation, rows: Sequence[NetworkRow], split: str, name: str, **style: Any
+) -> None:
+    """One group of networks; bars are standard deviations over seeds."""
+    points = [(point, row) for row in rows if (point := _point(row, split)) is not None]
+    if not points:
+        return
+    points.sort(key=lambda each: each[0])
+    scale = _scale(found)
+    spreads = [scale * (_spread(row, split) or 0.0) for _, row in points]
+    axes.errorbar(
+        [place for (place, _), _ in points],
+        [scale * value for (_, value), _ in points],
+        yerr=spreads if any(spreads) else None,
+        label=name,
+        markersize=6,
+        capsize=2,
+        **style,
+    )
+
+
+def _scale(found: Adaptation) -> float:
+    return 100.0 if found.objective.is_share else 1.0
+
+
+def _point(row: NetworkRow, split: str) -> tuple[float, float] | None:
+    """The speed-up and the objective; None where one of them is not known."""
+    value = row.test if split == "test" else row.value
+    return None if value is None or not row.ratio else (1.0 / row.ratio, value)
+
+
+def _spread(row: NetworkRow, split: str) -> float | None:
+    values = row.tests if split == "test" else row.values
+    return statistics.stdev(values) if len(values) > 1 else None
 
 
 def _slots(axes: Axes, found: Adaptation) -> None:

@@ -51,7 +51,8 @@ class SlotRow:
 class NetworkRow:
     """A network with its results.
 
-    name: of its goal, `original`, or of a rival; about: what it is. value: the objective on the
+    name: of its goal, `original`, or of a rival; about: what it is; way: how a rival was made,
+    without its goal. value: the objective on the
     validation split, the mean over seeds; values: of each seed; fitted: before the fine-tuning.
     test: the objective on the test split, the mean over seeds; tests: of each seed. ratio: the
     latency relative to the original network in the same run, and latency_ms that of the original
@@ -72,6 +73,7 @@ class NetworkRow:
     macs: int | None = None
     params: int | None = None
     seconds: float = 0.0
+    way: str = ""
 
 
 @dataclass

@@ -129,6 +129,7 @@ class Rivals:
             lambda: way.make(share),
             ratio,
             fidelity,
+            way.name,
         )
 
     def _share(self, way: Way, wanted: float) -> tuple[float, float]:
@@ -187,6 +188,7 @@ class Rivals:
             lambda: empty(self._subject, self._kinds, choice),
             ratio,
             self._fidelity(network.name),
+            "one operator everywhere",
         )
 
     def _fidelity(self, name: str) -> Fidelity:
@@ -202,6 +204,7 @@ class Rivals:
             lambda: plain(self._subject.original),
             1.0,
             self._fidelity(first),
+            "original, trained on",
         )
 
     def _train(
@@ -212,10 +215,11 @@ class Rivals:
         structure: Callable[[], nn.Module],
         ratio: float,
         fidelity: Fidelity,
+        way: str,
     ) -> None:
         row, net = self._run.tuner.network(name, about, build, structure, ratio, fidelity)
         params = sum(p.numel() for p in net.parameters())
-        self._rows.append((dataclasses.replace(row, params=params), net))
+        self._rows.append((dataclasses.replace(row, params=params, way=way), net))
 
     def _other_engines(self) -> None:
         """The original network in every engine that is installed."""
@@ -236,6 +240,7 @@ class Rivals:
                         ratio=ratio,
                         latency_ms=ratio * self._original_ms,
                         engine=name,
+                        way="original, other engines",
                     ),
                     None,
                 )
@@ -270,6 +275,7 @@ class Rivals:
             ratio=found["latency_ms"] / self._original_ms,
             latency_ms=found["latency_ms"],
             engine="PyTorch INT8",
+            way="INT8",
         )
         self._rows.append((row, None))
 
