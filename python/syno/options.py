@@ -313,9 +313,15 @@ class FidelityOptions(Options):
         "Context length in tokens (text).", None, minimum=1, unset="that of the fidelity"
     )
     batch: int | None = option("Batch size.", None, minimum=1, unset="that of the fidelity")
+    precision: str | None = option(
+        "Precision of the forward and backward pass: float32, bfloat16 or float16.",
+        None,
+        metavar="NAME",
+        unset="that of the fidelity",
+    )
 
     @property
-    def changes(self) -> dict[str, int]:
+    def changes(self) -> dict[str, int | str]:
         """The fields of the fidelity to change, with their values."""
         values = dataclasses.asdict(self)
         return {k: v for k, v in values.items() if k != "fidelity" and v is not None}

@@ -62,19 +62,18 @@ def test_a_study_is_adapted_and_continued(store: str, tmp_path: Path) -> None:
     assert "adaptation" in status.stdout
 
 
-@pytest.mark.parametrize(
-    ("recipe", "expected"),
-    [("fast/digits", "fast/adapt"), ("fast/cifar-bfloat16", "fast/adapt-bfloat16")],
-)
-def test_the_fine_tuning_has_the_precision_of_the_training(
-    recipe: str, expected: str, tmp_path: Path
-) -> None:
-    store = teacher(str(tmp_path / "runs.db"), "--recipe", recipe)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_fine_tuning_has_the_precision_of_the_training(precision: str, tmp_path: Path) -> None:
+    store = teacher(str(tmp_path / "runs.db"), "--precision", precision)
     result = adapt(store, "--macs", "0.7x", "--max-drop", "90", "--name", "mine")
     assert result.exit_code == 0, result.output
     with Store.open(store) as opened:
         settings = opened.study("mine").settings
-    assert settings["fidelity"]["recipe"]["name"] == expected
+    assert settings["fidelity"]["recipe"]["name"] == "fast/adapt"
+    assert settings["fidelity"]["recipe"]["precision"] == precision
+    other = adapt(store, "--macs", "0.7x", "--name", "mine", "--precision", "float16")
+    assert other.exit_code == 2
+    assert "trains in float16, which needs a GPU" in other.output
 
 
 def test_the_test_split_is_measured_for_each_seed(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_an_unknown_recipe_names_what_is_like_it() -> None:
         recipe("paper/cifar10")
     first, second, third = str(error.value).split("\n")
     assert first == "unknown recipe 'paper/cifar10'"
-    assert "fast/cifar, fast/cifar-bfloat16, fast/custom, fast/digits" in second
+    assert "fast/cifar, fast/custom, fast/digits" in second
     assert third.startswith("  did you mean: paper/cifar100")
 
 
@@ -120,10 +120,3 @@ def test_a_recipe_can_be_compared_and_kept_in_a_set() -> None:
     first = recipe("fast/cifar")
     assert replace(first) == first
     assert len({first, replace(first), replace(first, batch=3)}) == 2
-
-
-def test_the_recipe_in_bfloat16_differs_in_the_precision_alone() -> None:
-    first, second = recipe("fast/cifar"), recipe("fast/cifar-bfloat16")
-    same = {"name": first.name, "summary": first.summary, "precision": first.precision}
-    assert second.precision == "bfloat16"
-    assert replace(second, **same) == first

@@ -123,9 +123,10 @@ class Fidelity:
             amount["recipe"] = dataclasses.replace(amount.get("recipe", self.recipe), **how)
         return dataclasses.replace(self, **amount)
 
-    def name_with(self, changes: Mapping[str, float | None]) -> str:
-        """Return the name of the fidelity with changes of its numbers, such as `tiny-epochs2`."""
-        return "-".join([self.name, *(f"{key}{value:g}" for key, value in changes.items())])
+    def name_with(self, changes: Mapping[str, float | str | None]) -> str:
+        """Return the name of the fidelity with changes, such as `tiny-epochs2-bfloat16`."""
+        words = (v if isinstance(v, str) else f"{key}{v:g}" for key, v in changes.items())
+        return "-".join([self.name, *words])
 
     def to_json(self) -> JsonObject:
         """Return all fields, for storage and comparison."""

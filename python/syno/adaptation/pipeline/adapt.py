@@ -52,7 +52,7 @@ def adapt(
     metric: object = None,
     maximize: bool = True,
     operators: Sequence[str | Operator] = (),
-    fidelity: Fidelity | str | Mapping[str, int] | None = None,
+    fidelity: Fidelity | str | Mapping[str, int | str] | None = None,
     hours: float | None = None,
     rivals: bool = False,
     final: bool = False,
@@ -274,7 +274,7 @@ def _goals(latency: object, slots: object, macs: object, params: object) -> list
     return [list(chosen) for chosen in itertools.product(*lists)]
 
 
-def _has_usual_length(fidelity: Fidelity | str | Mapping[str, int] | None) -> bool:
+def _has_usual_length(fidelity: Fidelity | str | Mapping[str, int | str] | None) -> bool:
     """Whether the user has left open how long networks are fine-tuned."""
     if isinstance(fidelity, Mapping):
         return not {"epochs", "steps", "images"} & set(fidelity)

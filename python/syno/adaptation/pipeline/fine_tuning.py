@@ -141,9 +141,9 @@ class FineTuner:
             if found is not None and (not is_needed or (file is not None and file.is_file())):
                 results.append(FineTuned(**found))
                 if is_needed and file is not None:
-                    first = _restored(structure(), file)
+                    first = _restored(structure, file)
                 elif file is not None and file.is_file():
-                    others.append(functools.partial(_restored_later, structure, file))
+                    others.append(functools.partial(_restored, structure, file))
                 continue
             net = self._built(build, structure, fitted)
             if is_needed:
@@ -162,10 +162,9 @@ class FineTuner:
             results.append(result)
             if first is None:
                 first = net.eval()
-            elif file is not None:
-                others.append(functools.partial(_restored_later, structure, file))
             else:
-                others.append(functools.partial(nn.Module.eval, net))
+                kept = net.eval if file is None else functools.partial(_restored, structure, file)
+                others.append(kept)
         if fitted is not None:
             fitted.unlink(missing_ok=True)
         assert first is not None
@@ -198,7 +197,7 @@ class FineTuner:
             return build()
         if not file.is_file():
             write_weights(file, build(), self.subject.network.shape)
-        return _restored(structure(), file)
+        return _restored(structure, file)
 
     def _file(self, name: str, what: str) -> Path | None:
         """A file of weights of a network; None if none are kept."""
@@ -207,11 +206,8 @@ class FineTuner:
         return self.journal.folder / f"{name.translate(_IN_FILES)}-{what}.safetensors"
 
 
-def _restored_later(structure: Callable[[], nn.Module], file: Path) -> nn.Module:
-    return _restored(structure(), file)
-
-
-def _restored(net: nn.Module, file: Path) -> nn.Module:
+def _restored(structure: Callable[[], nn.Module], file: Path) -> nn.Module:
     """The network with the weights of a file, in evaluation mode."""
+    net = structure()
     load_weights(file, net)
     return net.eval()

@@ -112,7 +112,8 @@ def open_journal(
         store: where it is kept.
         name: of the study; None for a new one.
         usual: the beginning of the name of a new study.
-        settings: as plain values. A study with others is not continued.
+        settings: as plain values. A study with others is not continued, but the number of seeds may
+            differ.
         seed: of the random numbers.
 
     Raises:

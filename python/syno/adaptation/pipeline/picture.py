@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from syno._util import numbers
 from syno._util.figures import load_matplotlib, save_figure
 from syno.adaptation.pipeline.pool import ORIGINAL
-from syno.adaptation.pipeline.results import Adaptation, NetworkRow
+from syno.adaptation.pipeline.results import Adaptation, NetworkRow, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +79,7 @@ def _series(
         return
     points.sort(key=lambda each: each[0])
     scale = _scale(found)
-    spreads = [scale * (_spread(row, split) or 0.0) for _, row in points]
+    spreads = [scale * (spread(_values(row, split)) or 0.0) for _, row in points]
     axes.errorbar(
         [place for (place, _), _ in points],
         [scale * value for (_, value), _ in points],
@@ -102,9 +101,8 @@ def _point(row: NetworkRow, split: str) -> tuple[float, float] | None:
     return None if value is None or not row.ratio else (1.0 / row.ratio, value)
 
 
-def _spread(row: NetworkRow, split: str) -> float | None:
-    values = row.tests if split == "test" else row.values
-    return statistics.stdev(values) if len(values) > 1 else None
+def _values(row: NetworkRow, split: str) -> tuple[float, ...]:
+    return row.tests if split == "test" else row.values
 
 
 def _slots(axes: Axes, found: Adaptation) -> None:

@@ -148,11 +148,11 @@ class Adaptation:
             ("network", lambda row: row.name),
             ("what it is~?", lambda row: row.about),
             (f"{self.objective.name}>", lambda row: show(row.value)),
-            ("spread>", lambda row: self.objective.spread(_spread(row.values))),
+            ("spread>", lambda row: self.objective.spread(spread(row.values))),
             ("change>", self._change),
             ("after the fit>", lambda row: "" if row.fitted is None else show(row.fitted)),
             ("test>", lambda row: "" if row.test is None else show(row.test)),
-            ("spread of test>", lambda row: self.objective.spread(_spread(row.tests))),
+            ("spread of test>", lambda row: self.objective.spread(spread(row.tests))),
             (
                 "latency>",
                 lambda row: "" if row.latency_ms is None else numbers.milliseconds(row.latency_ms),
@@ -260,5 +260,6 @@ def _share(row: SlotRow) -> str:
     return f"{row.macs_after / row.macs_before:.2f}x" if row.macs_before else ""
 
 
-def _spread(values: Sequence[float]) -> float | None:
+def spread(values: Sequence[float]) -> float | None:
+    """The standard deviation over seeds; None for a single one."""
     return statistics.stdev(values) if len(values) > 1 else None

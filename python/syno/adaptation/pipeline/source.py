@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 Data = DataSet | Records | TextData | CustomData
 # The fidelity of the fine-tuning, by the task of the data.
 _USUAL = {"images": "fast/adapt", "text": "fast/adapt-text", "custom": "fast/adapt-custom"}
-# And for networks that were trained in bfloat16, which then suits the processor.
-_USUAL_BFLOAT16 = {**_USUAL, "images": "fast/adapt-bfloat16"}
 # The resolution and the validation split of `digits`, as a search uses them.
 _DIGITS = {"resolution": 8, "holdout": 0.25, "epochs": 6}
 
@@ -93,7 +91,7 @@ def checked_source(
     loss: object = None,
     metric: object = None,
     maximize: bool = True,
-    fidelity: Fidelity | str | Mapping[str, int] | None = None,
+    fidelity: Fidelity | str | Mapping[str, int | str] | None = None,
     seed: int = 0,
 ) -> Source:
     """Check the arguments of `syno.adapt`, and load the data.
@@ -137,8 +135,8 @@ def checked_source(
         name = type(module).__name__.lower()
         return Source(f"{name}-{given.name}", network, given, found)
     assert isinstance(data, str)
-    task = _task(data, data_dir)
-    found = _checked_fidelity(fidelity, _usual(before)[task], _changes(data, before, module))
+    usual = _USUAL[_task(data, data_dir)]
+    found = _checked_fidelity(fidelity, usual, _changes(data, before, module))
     loaded = load_for(data, data_dir, found, progress=False)
     size, context = found.resolution, found.context
     if isinstance(module, str):
@@ -178,17 +176,12 @@ def _task(data: str, data_dir: str | None) -> str:
     return "text" if is_text_data(data, data_dir) else "images"
 
 
-def _usual(before: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """The fidelities by task, in the precision in which the network was trained."""
-    recipe = {} if before is None else before["fidelity"]["recipe"]
-    return _USUAL_BFLOAT16 if recipe.get("precision") == "bfloat16" else _USUAL
-
-
 def _changes(data: str, before: Mapping[str, Any] | None, module: object) -> dict[str, Any]:
     """What the fine-tuning has in common with the training of the network."""
     if before is not None:
         trained: Mapping[str, Any] = before["fidelity"]
-        names = ("resolution", "holdout", "split_seed", "context")
+        trained = {**trained, "precision": trained.get("recipe", {}).get("precision")}
+        names = ("resolution", "holdout", "split_seed", "context", "precision")
         return {name: trained[name] for name in names if trained.get(name) is not None}
     changes: dict[str, Any] = dict(_DIGITS) if data == "digits" else {}
     if isinstance(module, nn.Module) and slots(module):
@@ -199,7 +192,7 @@ def _changes(data: str, before: Mapping[str, Any] | None, module: object) -> dic
 
 
 def _checked_fidelity(
-    given: Fidelity | str | Mapping[str, int] | None, usual: str, changes: Mapping[str, Any]
+    given: Fidelity | str | Mapping[str, int | str] | None, usual: str, changes: Mapping[str, Any]
 ) -> Fidelity:
     if isinstance(given, Fidelity):
         return given
@@ -208,7 +201,8 @@ def _checked_fidelity(
     elif given is not None:  # its own length, but the validation split of the training
         changes = {k: v for k, v in changes.items() if k in ("holdout", "split_seed")}
     found = fidelity(given if isinstance(given, str) else usual)
-    changed = {key: value for key, value in changes.items() if getattr(found, key) != value}
+    before = {**found.recipe.to_json(), **found.to_json()}
+    changed = {key: value for key, value in changes.items() if before.get(key) != value}
     if not changed:
         return found
     return found.changed(name=found.name_with(changed), **changed)

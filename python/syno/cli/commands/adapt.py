@@ -28,10 +28,13 @@ class _FineTuning(FidelityOptions):
         "How much networks are fine-tuned: a name, or a .toml file with a recipe.",
         None,
         metavar="NAME",
-        unset=(
-            "fast/adapt, or fast/adapt-bfloat16 after a training in bfloat16; "
-            "fast/adapt-text for text"
-        ),
+        unset="fast/adapt; fast/adapt-text for text",
+    )
+    precision: str | None = option(
+        "Precision of the forward and backward pass: float32, bfloat16 or float16.",
+        None,
+        metavar="NAME",
+        unset="that in which the network of --study was trained; otherwise float32",
     )
 
 
@@ -67,7 +70,7 @@ class AdaptationArguments(Options):
         """Return the options of the model with the file of its weights."""
         return options.with_weights(self.model_options, self.weights)
 
-    def chosen_fidelity(self) -> Fidelity | Mapping[str, int] | None:
+    def chosen_fidelity(self) -> Fidelity | Mapping[str, int | str] | None:
         """Return the fidelity of the fine-tuning, or changes of the default one."""
         from syno.study.evaluate.loading import chosen_fidelity
 

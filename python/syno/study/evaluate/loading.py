@@ -69,7 +69,7 @@ def usual_fidelity(data: str, data_dir: str | None) -> str:
 
 def fidelity_for(
     name: str | None,
-    changes: Mapping[str, float | None],
+    changes: Mapping[str, float | str | None],
     data: str,
     data_dir: str | None,
     recipe: str | None = None,
