@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,17 @@ from syno._util import numbers
 from syno._util.printable import printable
 from syno._util.tables import Table
 from syno._util.written import writing
-from syno.adaptation.pipeline.results import Adaptation, NetworkRow, microseconds, slots_table
+from syno.adaptation.pipeline.front import Series, axis_of, series
+from syno.adaptation.pipeline.results import Adaptation, microseconds, slots_table
 from syno.report import markup
 
 _NAVIGATION = (("front", "Front"), ("networks", "Networks"), ("slots", "Slots"), ("time", "Time"))
+# How the script of the page colors a series, and the markers of rivals.
+_ROLES = {"front": "front", "rival": "other", "original": "baseline"}
+_SHAPES = ("x", "triangle-down", "triangle-up", "diamond", "cross", "star", "hexagon", "bowtie")
 _NETWORKS_NOTE = (
-    "Values are those on the validation split. The speed-up is over the original network, measured "
+    "Values are those on the validation split, except in the columns of the test split. The "
+    "speed-up is over the original network, measured "
     "in turns with it in the same engine. After the fit: before the fine-tuning."
 )
 _SLOTS_NOTE = (
@@ -101,13 +107,11 @@ def _slots(found: Adaptation) -> list[markup.Markup]:
 
 def _front(found: Adaptation) -> dict[str, Any]:
     """The objective against the speed-up: networks, rivals, and the original."""
-    groups = (
-        ("adapted", "front", [each.row for each in found.networks]),
-        ("rivals", "other", found.rivals),
-        ("original", "baseline", [found.original]),
-    )
-    data = [_points(found, *group) for group in groups if group[2]]
-    y_axis: dict[str, Any] = {"title": {"text": found.objective.axis}, "automargin": True}
+    shapes = itertools.cycle(_SHAPES)
+    data = [
+        _trace(found, each, next(shapes) if each.role == "rival" else "") for each in series(found)
+    ]
+    y_axis: dict[str, Any] = {"title": {"text": axis_of(found)}, "automargin": True}
     if found.objective.is_share:
         y_axis["tickformat"] = ".1~%"
     layout = {
@@ -121,19 +125,29 @@ def _front(found: Adaptation) -> dict[str, Any]:
     return {"data": data, "layout": layout}
 
 
-def _points(found: Adaptation, name: str, role: str, rows: list[NetworkRow]) -> dict[str, Any]:
-    shown = [row for row in rows if row.value is not None and row.ratio]
-    return {
+def _trace(found: Adaptation, each: Series, shape: str) -> dict[str, Any]:
+    """A series for the chart; shape: of the markers of a rival."""
+    show, spread = found.objective.shown, found.objective.spread
+    texts = []
+    for point in each.points:
+        about = spread(point.spread)
+        texts.append(
+            f"{point.name}: {show(point.value)}" + (about and f" \N{PLUS-MINUS SIGN} {about}")
+        )
+    trace: dict[str, Any] = {
         "type": "scatter",
-        "mode": "lines+markers" if role == "front" else "markers",
-        "name": name,
-        "meta": role,
-        "x": [1.0 / (row.ratio or 1.0) for row in shown],
-        "y": [row.value for row in shown],
-        "text": [
-            escape(printable(f"{row.name}: {found.objective.shown(row.value)}")) for row in shown
-        ],
+        "mode": "lines+markers" if each.role == "front" else "markers",
+        "name": each.name,
+        "meta": _ROLES[each.role],
+        "x": [point.speedup for point in each.points],
+        "y": [point.value for point in each.points],
+        "text": [escape(printable(text)) for text in texts],
         "hoverinfo": "text",
         "line": {"width": 2},
-        "marker": {"size": 10 if role == "front" else 8},
+        "marker": {"size": 10 if each.role == "front" else 8}
+        | ({"symbol": shape} if shape else {}),
     }
+    if any(point.spread for point in each.points):
+        array = [point.spread or 0.0 for point in each.points]
+        trace["error_y"] = {"type": "data", "array": array, "thickness": 1}
+    return trace

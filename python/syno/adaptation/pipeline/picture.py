@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util import numbers
 from syno._util.figures import load_matplotlib, save_figure
+from syno.adaptation.pipeline.front import axis_of, series
 from syno.adaptation.pipeline.pool import ORIGINAL
-from syno.adaptation.pipeline.results import Adaptation, NetworkRow, spread
+from syno.adaptation.pipeline.results import Adaptation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # The palette of Okabe and Ito, which is suitable for color blindness.
-_OURS, _OTHERS, _BEFORE = "#0072b2", "#999999", "#d55e00"
+_COLORS = {"front": "#0072b2", "rival": "#999999", "original": "#d55e00"}
+_MARKER = {"front": "o", "original": "s"}
 _MARKERS = "xv^<>P*D"  # of rivals
 _LONGEST = 22  # characters of an operator's name
 _DPI = 160
@@ -38,71 +40,39 @@ def save_picture(found: Adaptation, path: Path) -> Path:
 
 
 def _front(axes: Axes, found: Adaptation) -> None:
-    """The objective against the speed-up: on the test split if it was measured."""
-    adapted = [each.row for each in found.networks]
-    split = "test" if all(row.test is not None for row in adapted) else "validation"
-    drawn = [row for row in found.rivals if _point(row, split) is not None]
-    ways = list(dict.fromkeys(row.way for row in drawn))
-    for number, way in enumerate(ways):
-        marker = _MARKERS[number % len(_MARKERS)]
-        rows = [row for row in drawn if row.way == way]
-        _series(axes, found, rows, split, way, marker=marker, linestyle="", color=_OTHERS)
-    _series(axes, found, adapted, split, "adapted", marker="o", linestyle="-", color=_OURS)
-    _series(
-        axes, found, [found.original], split, "original", marker="s", linestyle="", color=_BEFORE
-    )
-    for row in adapted:
-        place, value = _point(row, split) or (0.0, 0.0)
-        axes.annotate(
-            row.name,
-            (place, _scale(found) * value),
-            xytext=(5, 5),
-            textcoords="offset points",
-            fontsize=8,
+    """The objective against the speed-up; bars are standard deviations over seeds."""
+    markers = itertools.cycle(_MARKERS)
+    scale = 100.0 if found.objective.is_share else 1.0
+    for each in series(found):
+        line, color = ("-" if each.role == "front" else ""), _COLORS[each.role]
+        marker = _MARKER.get(each.role) or next(markers)
+        spreads = [scale * (point.spread or 0.0) for point in each.points]
+        axes.errorbar(
+            [point.speedup for point in each.points],
+            [scale * point.value for point in each.points],
+            yerr=spreads if any(spreads) else None,
+            label=each.name,
+            markersize=6,
+            capsize=2,
+            marker=marker,
+            linestyle=line,
+            color=color,
         )
+        for point in each.points if each.role == "front" else ():
+            axes.annotate(
+                point.name,
+                (point.speedup, scale * point.value),
+                xytext=(5, 5),
+                textcoords="offset points",
+                fontsize=8,
+            )
     axes.set_xlabel("speed-up over the original network")
-    unit = ", %" if found.objective.is_share else ""
-    axes.set_ylabel(f"{found.objective.name} on the {split} split{unit}")
+    axes.set_ylabel(axis_of(found) + (", %" if found.objective.is_share else ""))
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)
     axes.margins(x=0.12, y=0.12)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8)
-
-
-def _series(
-    axes: Axes, found: Adaptation, rows: Sequence[NetworkRow], split: str, name: str, **style: Any
-) -> None:
-    """One group of networks; bars are standard deviations over seeds."""
-    points = [(point, row) for row in rows if (point := _point(row, split)) is not None]
-    if not points:
-        return
-    points.sort(key=lambda each: each[0])
-    scale = _scale(found)
-    spreads = [scale * (spread(_values(row, split)) or 0.0) for _, row in points]
-    axes.errorbar(
-        [place for (place, _), _ in points],
-        [scale * value for (_, value), _ in points],
-        yerr=spreads if any(spreads) else None,
-        label=name,
-        markersize=6,
-        capsize=2,
-        **style,
-    )
-
-
-def _scale(found: Adaptation) -> float:
-    return 100.0 if found.objective.is_share else 1.0
-
-
-def _point(row: NetworkRow, split: str) -> tuple[float, float] | None:
-    """The speed-up and the objective; None where one of them is not known."""
-    value = row.test if split == "test" else row.value
-    return None if value is None or not row.ratio else (1.0 / row.ratio, value)
-
-
-def _values(row: NetworkRow, split: str) -> tuple[float, ...]:
-    return row.tests if split == "test" else row.values
 
 
 def _slots(axes: Axes, found: Adaptation) -> None:
