@@ -237,6 +237,9 @@ def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeyp
     assert tuned.value > 0.8
     table = "\n".join(found.table().lines())
     assert "channel pruning 1x" in table
+    (classic,) = (row for row in found.rivals if row.name == "depthwise-separable everywhere")
+    assert classic.about == "in 3 of 3 slots"
+    assert classic.params < found.original.params
 
 
 def test_the_results_are_written(found, tmp_path):

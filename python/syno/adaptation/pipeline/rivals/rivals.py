@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from torch import nn
 from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, Goal
+from syno.adaptation.pipeline.kinds import by_slot
+from syno.adaptation.pipeline.pool import Candidate
 from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
@@ -26,6 +29,8 @@ from syno.train import Fidelity
 # The original in engines of others, where they are installed.
 _ENGINES = ("eager", "onnxruntime", "openvino", "syno", "syno-cpp")
 _INT8_ENGINES = ("onnxruntime-int8", "openvino-int8")
+# The hand-made replacement of convolutions, in all slots, whatever its latency is.
+_CLASSIC = "depthwise-separable"
 # A size is searched until the latency is within this share of the original's, or so often.
 _NEAR, _TRIES = 0.02, 5
 
@@ -49,6 +54,7 @@ class Rivals:
         self._run, self._subject, self._journal = run, run.subject, run.journal
         self._options, self._clock, self._seed = run.options, run.clock, run.seed
         self._kinds, self._selector, self._fits = scored.kinds, scored.selector, scored.fits
+        self._pool = scored.pool
         self._failures: dict[str, str] = {}
         self._rows: Rows = []
 
@@ -69,6 +75,14 @@ class Rivals:
             ("the original in INT8", self._int8),
             ("the original, trained on", lambda: self._tuned_original(networks[0].name)),
         ]
+        classic = self._everywhere_it_fits(_CLASSIC)
+        if classic:
+            name = f"{_CLASSIC} everywhere"
+            about = f"in {len(classic)} of {len(by_slot(self._kinds))} slots"
+            length = networks[0].name
+            steps.append(
+                (name, lambda: self._one_operator(name, about, classic, length, name)),
+            )
         for network, wanted in timed:
             steps.append(
                 (
@@ -174,22 +188,36 @@ class Rivals:
             raise UserError("no operator reaches the goal in all slots that it fits")
         choice = self._selector.candidates(chosen)
         operators = {each.name for each in choice.values() if each.is_operator}
+        about = f"{', '.join(sorted(operators))} in all slots"
+        self._one_operator(name, about, choice, network.name, "one operator everywhere")
+
+    def _everywhere_it_fits(self, name: str) -> dict[str, Candidate]:
+        """An operator of the zoo in all slots that it fits; empty without one."""
+        known = [each for each in self._pool if each.name == name]
+        choice: dict[str, Candidate] = {}
+        for candidate, kind in itertools.product(known[:1], self._kinds.values()):
+            try:
+                kind.binding(candidate)
+            except UserError:  # the slots of this kind keep their layer
+                continue
+            choice |= dict.fromkeys(kind.slots, candidate)
+        return choice
+
+    def _one_operator(
+        self, name: str, about: str, choice: Mapping[str, Candidate], length: str, way: str
+    ) -> None:
+        """A network with the choice, trained as long as the adapted network `length`."""
 
         def build() -> nn.Module:
             return assembled(
                 self._subject, self._kinds, choice, self._fits, refit=self._run.refitting
             )
 
+        def structure() -> nn.Module:
+            return empty(self._subject, self._kinds, choice)
+
         ratio = self._journal.once("ratio", name, lambda: self._clock.ratio(build()))
-        self._train(
-            name,
-            f"{', '.join(sorted(operators))} in all slots",
-            build,
-            lambda: empty(self._subject, self._kinds, choice),
-            ratio,
-            self._fidelity(network.name),
-            "one operator everywhere",
-        )
+        self._train(name, about, build, structure, ratio, self._fidelity(length), way)
 
     def _fidelity(self, name: str) -> Fidelity:
         """How long an adapted network was fine-tuned."""
