@@ -217,7 +217,8 @@ struct Field {
       const auto length = static_cast<double>(margin.size());
       extents.push_back(first < 0 ? 0 : (last - first + 1) / length);
       spreads.push_back(std::sqrt(std::max(0.0, square - mean * mean)));
-      offsets.push_back(std::abs(mean - static_cast<double>(layout.extents[a] / 2)));
+      const std::int64_t center = layout.extents[a] / 2;
+      offsets.push_back(std::abs(mean - static_cast<double>(center)));
       effectives.push_back(participation(margin));
     }
     extent = range(extents);

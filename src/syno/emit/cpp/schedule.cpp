@@ -26,7 +26,7 @@ constexpr double kLeastPartialReads = 16;
 constexpr double kMostGathered = 16e6;
 constexpr double kMostGatheredWeight = 1e6;
 // Of products of up to 255 * 128 in 31 bits.
-constexpr std::int64_t kMostCodeTerms = ((std::int64_t{1} << 31) - 1) / (255 * 128);
+constexpr std::int64_t kMostCodeTerms = ((std::int64_t{1} << 31) - 1) / (std::int64_t{255} * 128);
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
