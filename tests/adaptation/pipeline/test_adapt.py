@@ -246,7 +246,9 @@ def test_the_results_are_written(found, tmp_path):
     page = found.report(tmp_path / "page.html").read_text()
     for text in ("macs 0.6x", "conv 3x3", "fine-tuning", "one"):
         assert text in page
-    json.dumps(found.to_json())
+    stored = json.loads(json.dumps(found.to_json()))
+    assert stored["environment"]["libraries"]["torch"] == torch.__version__
+    assert stored["settings"]["fidelity"]["epochs"] == 1
     assert found.picture(tmp_path / "page.png").stat().st_size > 10_000
     with pytest.raises(UserError, match="cannot write the plot"):
         found.picture(tmp_path / "page.unknown")

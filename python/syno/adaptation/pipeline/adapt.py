@@ -24,6 +24,7 @@ from syno.adaptation.pipeline.source import checked_source
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
 from syno.store import Store
+from syno.store.environment import capture_environment
 from syno.train import Fidelity
 
 if TYPE_CHECKING:
@@ -182,6 +183,8 @@ def _adapted(
         hours=run.budget.hours,
         candidates=len(scored.pool),
         failures=failures,
+        settings=dict(journal.study.settings),
+        environment=dataclasses.asdict(capture_environment(threads=run.options.threads, rules="")),
         example=run.subject.example,
     )
 

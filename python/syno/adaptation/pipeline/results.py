@@ -98,7 +98,8 @@ class Adaptation:
     each goal, in the order of the goals. rivals: other ways to make the network faster, if they
     were wanted. max_drop: percent (points of accuracy) that the best network may lose.
     seconds: by phase; hours: the time that there was, if it was limited. candidates: how many the
-    pool had. failures: rivals without a result.
+    pool had. failures: rivals without a result. settings: of the study. environment: the machine
+    and the versions of the process that returned the result.
     """
 
     study: str
@@ -111,6 +112,8 @@ class Adaptation:
     hours: float | None = None
     candidates: int = 0
     failures: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, object] = field(default_factory=dict, repr=False)
     example: torch.Tensor | None = field(default=None, repr=False)
 
     def network(self, name: str) -> AdaptedNetwork:
@@ -226,6 +229,8 @@ class Adaptation:
             "candidates": self.candidates,
             "seconds": dict(self.seconds),
             "hours": self.hours,
+            "settings": dict(self.settings),
+            "environment": dict(self.environment),
         }
 
     def _change(self, row: NetworkRow) -> str:
