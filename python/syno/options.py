@@ -46,9 +46,9 @@ class TrainOptions(Options):
             plus 30 s.
         max_slowdown: operators whose training step takes more than this many times as long as that
             of the baseline are rejected before training; `math.inf` rejects none.
-        kernels: what computes operators while they are trained on a CPU in float32: the `eager`
-            modules of PyTorch, or `compiled` C++ with its gradients. Anything else is computed by
-            the eager modules. Default: `compiled` on a CPU if there is a C++ compiler.
+        kernels: what computes operators while they are trained on a CPU in float32 or bfloat16:
+            the `eager` modules of PyTorch, or `compiled` C++ with its gradients. Anything else is
+            computed by the eager modules. Default: `compiled` on a CPU if there is a C++ compiler.
         weights_limit: bytes on disk for the trained weights of the baseline and of the operators on
             the Pareto front, from which `syno.export_network` makes networks. 0 keeps none.
     """

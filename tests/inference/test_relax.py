@@ -143,6 +143,13 @@ def test_a_network_with_operators_takes_any_batch() -> None:
 
 
 @needs_tvm
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs Linux")
+def test_tvm_binds_no_thread_of_this_process_to_a_core() -> None:
+    check(with_operators(), drawn(1, 3, 8, 8), any_batch=True)
+    assert os.sched_getaffinity(0) == os.sched_getaffinity(os.getppid())
+
+
+@needs_tvm
 def test_an_operator_is_a_function_with_its_weights_as_arguments() -> None:
     from syno.inference.relax.module import relax_module
 

@@ -15,7 +15,7 @@ import pytest
 
 from syno.store import Store
 from syno.study import Study, run
-from syno.study.evaluate import ahead, processes
+from syno.study.evaluate import ahead, isolated_evaluator, processes
 from syno.study.evaluate.ahead import Ahead
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 
@@ -92,6 +92,12 @@ def test_the_end_of_a_block_kills_it():
         os.close(beside.start(lambda: time.sleep(600)))
         child = beside.child
     until(lambda: processes.activity(child).has_ended)
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    """With one core, nothing is compiled ahead."""
+    monkeypatch.setattr(isolated_evaluator, "usable_cores", lambda: 2)
 
 
 @pytest.fixture(scope="module")

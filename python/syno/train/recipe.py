@@ -46,7 +46,8 @@ class Recipe:
     ema: the decay of the exponential moving average of the weights, which become the weights of the
         network at the end; None for no average.
     precision: of forward and backward pass (`float32`, `bfloat16`, `float16`); weights are float32.
-    channels_last: whether feature maps have this memory format.
+    channels_last: whether feature maps have this memory format, in networks without compiled
+        operators.
     compile: whether torch.compile compiles the network.
 
     Images only:

@@ -104,7 +104,7 @@ def _work(task: Task, retry: bool, told: Callable[[str], None]) -> None:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env=helper_process.environment(TVM_NUM_THREADS=threads),
+            env=helper_process.environment(TVM_NUM_THREADS=threads, TVM_BIND_THREADS="1"),
         )
         try:
             assert process.stdin is not None and process.stdout is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib.util
+import os
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Protocol, SupportsInt
@@ -85,11 +86,15 @@ def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
 
 @functools.cache
 def imported() -> ModuleType:
-    """Import the package without garbage collections.
+    """Import the package without garbage collections, and let it bind no thread to a core.
 
     It iterates over `sys.modules` while it loads. A collection may run any code, and if that code
     imports a module, TVM fails and stays half loaded.
+
+    The thread that first calls a parallel function would be bound to one core with TVM's own
+    threads, and so would all threads and processes that it starts afterwards.
     """
+    os.environ.setdefault("TVM_BIND_THREADS", "0")
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -11,23 +11,54 @@ from syno.codegen.native.training import TrainingFunction
 
 
 def apply(
-    function: TrainingFunction, x: torch.Tensor, weights: Sequence[torch.Tensor]
+    function: TrainingFunction,
+    x: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    dtype: torch.dtype = torch.float32,
 ) -> torch.Tensor:
-    """The operator's value, which torch can differentiate once.
+    """The operator's value, computed in float32, which torch can differentiate once.
 
-    x, weights: float32 on the CPU; x has the input's shape, with any batch size if the function is
-    batched.
+    Args:
+        function: the operator.
+        x: of the input's shape, with any batch size if the function is batched, on the CPU, in
+            float32 or bfloat16. The value is in channels-last format if it is.
+        weights: in float32.
+        dtype: of the value.
     """
-    result: torch.Tensor = _Apply.apply(function, x, *weights)
+    result: torch.Tensor = _Apply.apply(function, dtype, x, *weights)
     return result
+
+
+def _plain(x: torch.Tensor) -> torch.Tensor:
+    """The tensor in float32 and row-major, in one pass over it where it is not."""
+    return x.to(torch.float32, memory_format=torch.contiguous_format)
+
+
+def _like(y: torch.Tensor, dtype: torch.dtype, channels_last: bool) -> torch.Tensor:
+    layout = torch.channels_last if channels_last else torch.contiguous_format
+    return y.to(dtype, memory_format=layout)
+
+
+def _is_channels_last(x: torch.Tensor) -> bool:
+    return (
+        x.dim() == 4
+        and not x.is_contiguous()
+        and x.is_contiguous(memory_format=torch.channels_last)
+    )
 
 
 class _Apply(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: FunctionCtx, function: TrainingFunction, x: torch.Tensor, *weights: torch.Tensor
+        ctx: FunctionCtx,
+        function: TrainingFunction,
+        dtype: torch.dtype,
+        x: torch.Tensor,
+        *weights: torch.Tensor,
     ) -> torch.Tensor:
-        x = x.contiguous()
+        channels_last = _is_channels_last(x)
+        ctx.gave = x.dtype, channels_last  # type: ignore[attr-defined]
+        x = _plain(x)
         held = tuple(weight.contiguous() for weight in weights)
         ctx.save_for_backward(x, *held)
         ctx.function = function  # type: ignore[attr-defined]
@@ -42,15 +73,15 @@ class _Apply(torch.autograd.Function):
             batch,
             torch.get_num_threads(),
         )
-        return y
+        return _like(y, dtype, channels_last and y.dim() == 4)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, dy: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         x, *weights = ctx.saved_tensors  # type: ignore[attr-defined]
         function: TrainingFunction = ctx.function  # type: ignore[attr-defined]
-        dy = dy.contiguous()
-        dx = torch.empty_like(x) if ctx.needs_input_grad[1] else None  # type: ignore[attr-defined]
+        dy = _plain(dy)
+        dx = torch.empty_like(x) if ctx.needs_input_grad[2] else None  # type: ignore[attr-defined]
         dweights = [torch.empty_like(weight) for weight in weights]
         function.gradients(
             x.data_ptr(),
@@ -61,4 +92,6 @@ class _Apply(torch.autograd.Function):
             x.shape[0] if function.batched else 1,
             torch.get_num_threads(),
         )
-        return None, dx, *dweights
+        if dx is not None:
+            dx = _like(dx, *ctx.gave)  # type: ignore[attr-defined]
+        return None, None, dx, *dweights

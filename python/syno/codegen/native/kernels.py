@@ -32,10 +32,11 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
 
     Copies of the network that are made in the block run the same code until the block ends.
 
-    Calls that the compiled code does not take (another device or precision, autocast, tracing) run
-    the emitted module, as do operators with pre-multiplied weights. All operators are compiled in
-    one translation unit, and each is compared with its emitted module on integers before it is
-    used.
+    Calls that the compiled code does not take (another device or precision, tracing) run the
+    emitted module, as do operators with pre-multiplied weights. Under autocast to bfloat16, the
+    code computes in float32, and only its input and its value are in bfloat16. All operators are
+    compiled in one translation unit, and each is compared with its emitted module on integers
+    before it is used.
 
     Args:
         net: the network. Its parameters remain those of the emitted modules.
@@ -113,18 +114,25 @@ class CompiledKernel:
         return (
             tuple(x.shape[first:]) == shape[first:]
             and x.dim() == len(shape)
-            and not torch.is_autocast_enabled("cpu")
+            and x.dtype in ((torch.float32, torch.bfloat16) if _autocast() else (torch.float32,))
             and not torch.compiler.is_compiling()
             and not torch.jit.is_tracing()
-            and all(
-                tensor.dtype == torch.float32 and tensor.device.type == "cpu"
-                for tensor in (x, *weights)
-            )
+            and all(tensor.device.type == "cpu" for tensor in (x, *weights))
+            and all(weight.dtype == torch.float32 for weight in weights)
         )
 
     def __call__(self, x: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
         """Apply the operator."""
-        return apply(self._function, x, weights)
+        dtype = _autocast()
+        if dtype is None:
+            return apply(self._function, x, weights)
+        with torch.autocast("cpu", enabled=False):
+            return apply(self._function, x, weights, dtype)
+
+
+def _autocast() -> torch.dtype | None:
+    """The type of autocast on the CPU; None outside of it."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
 
 
 def _kind(pack: KernelPack) -> tuple[str, str, int]:
