@@ -448,6 +448,12 @@ class Plan:
     def macs(self) -> int: ...
 
     @property
+    def macs_in_bounds(self) -> int:
+        """
+        The MACs without those on weights alone, and without those on elements outside of a tensor, which are zero: compiled code may skip both.
+        """
+
+    @property
     def written(self) -> int:
         """The number of elements that all stages write."""
 

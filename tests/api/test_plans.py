@@ -292,6 +292,12 @@ def test_mistakes_are_named(cache, tmp_path, monkeypatch):
         choose_plan(OPERATOR, SIZES, emitter="pytorch", limit=2)
 
 
+def test_macs_on_zero_padding_are_out_of_bounds():
+    plan = OPERATOR.numbered_plan(SIZES)
+    assert plan.macs == 16 * 16 * (3 * 10) ** 2
+    assert plan.macs_in_bounds == 16 * 16 * (3 * 10 - 2) ** 2
+
+
 def test_a_plan_has_a_number_everywhere(cache):
     second = OPERATOR.plans(SIZES, 2)[1]
     assert OPERATOR.numbered_plan(SIZES, 2).text == second.text

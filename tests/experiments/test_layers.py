@@ -61,6 +61,8 @@ def test_layers_have_times_of_every_subject_that_fits(tmp_path: Path) -> None:
             assert run.subjects["nas-pte-1"].macs == pytest.approx(macs * (1 / 2 + 1 / 4) / 2)
         else:
             assert "nas-pte-1 in eager" in run.failures
+        original, conv2d = run.subjects["original"], run.subjects["conv2d"]
+        assert 0 < original.least_macs == conv2d.least_macs < conv2d.macs
         reason = run.failures.get("nas-pte-2 in eager")
         assert ("nas-pte-2" in subjects) is (reason is None)
         assert reason is None or "C_in - 16 = " in reason or "C_out - 16 = " in reason

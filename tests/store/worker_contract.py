@@ -202,6 +202,7 @@ class WorkerContract:
     def test_workers_announce_what_they_are(self, store, worker, other):
         store.announce(worker.name, ENVIRONMENT, ("jetson", "arm"))
         store.announce(other.name, ENVIRONMENT, ())
+        store.announce(other.name, ENVIRONMENT, ())  # as after a lost confirmation
         study = make_study(store, "busy")
         store.ask(study, 4 - 3, ("text", "key"), None)
         store.lease(study, worker.name)

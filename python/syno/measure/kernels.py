@@ -173,8 +173,8 @@ class KernelRun:
 class Candidate:
     """Code that is ready to be timed.
 
-    macs, bytes: of the plan that it runs; own: whether the time is compared with what the machine
-    can do; outputs: how many outputs were compared with the interpreter; plan: the number of the
+    macs, bytes: of the plan that it runs; least_macs: what no code can skip of them; own: whether
+    the time is compared with what the machine can do; outputs: how many outputs were compared with the interpreter; plan: the number of the
     plan; tuning: its schedule, empty for that of the rules.
     """
 
@@ -186,6 +186,7 @@ class Candidate:
     outputs: int
     plan: int = 1
     tuning: str = ""
+    least_macs: int = 0
 
 
 def sizes(
@@ -335,8 +336,9 @@ def compiled_candidate(
     y = np.empty(function.output_shape, np.float32)
     moved = 4 * (x.size + y.size + sum(w.size for w in weights))
     call = function.prepared(x, y, threads)
-    macs = operator.numbered_plan(binding, plan).macs
-    return Candidate(f"{name} {CPP}", call, macs, moved, True, outputs, plan, tuning)
+    costs = operator.numbered_plan(binding, plan)
+    least = costs.macs_in_bounds
+    return Candidate(f"{name} {CPP}", call, costs.macs, moved, True, outputs, plan, tuning, least)
 
 
 def _measured(
@@ -534,8 +536,9 @@ def time_candidates(
             continue
         share = None
         if candidate.own:
-            run.roofline = reachable(run.roofline, min(own), candidate.macs, candidate.bytes)
-            floor = run.roofline.floor(candidate.macs, candidate.bytes)
+            least = candidate.least_macs
+            run.roofline = reachable(run.roofline, min(own), least, candidate.bytes)
+            floor = run.roofline.floor(least, candidate.bytes)
             share = floor / checked_time(f"{candidate.kernel} in {layer}", min(own), floor)
         kernel = candidate.kernel
         if candidate.plan != 1:

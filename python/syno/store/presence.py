@@ -26,8 +26,10 @@ _proposal = schema.proposal.c
 def announce(
     connection: Connection, name: str, environment: Environment, tags: Sequence[str]
 ) -> None:
-    """Note that a worker is there."""
+    """Note that a worker is there. The call may be repeated, if its confirmation was lost."""
     time = now(connection)
+    if change(connection, schema.worker, _worker.name == name, heartbeat=time):
+        return
     add(
         connection,
         schema.worker,

@@ -148,7 +148,8 @@ class _Working:
         observer: Observer,
     ) -> None:
         self._store, self._tags, self._prepare, self._observer = store, tags, prepare, observer
-        self._only = None if study is None else store.study(study)
+        find = functools.partial(store.study, study) if study is not None else lambda: None
+        self._only = patiently(find, observer.on_note)
         self._worker = Worker()
         self._made: tuple[Answers, Bench] | None = None  # for the study of the last proposal
         self._note = observer.on_note
@@ -161,7 +162,8 @@ class _Working:
             threads=int(os.environ.get("OMP_NUM_THREADS") or usable_cores()),
             rules=str(rule_set().version),
         )
-        store.announce(self._worker.name, self._environment, tags)
+        announce = functools.partial(store.announce, self._worker.name, self._environment, tags)
+        patiently(announce, observer.on_note)
 
     def until_idle(self, idle_s: float | None) -> int:
         """Evaluate what there is, until there was nothing for `idle_s` seconds."""

@@ -24,6 +24,59 @@ std::vector<Index> axes_from(std::size_t count) {
   return axes;
 }
 
+/// Axes that conditions of the operands connect, with these conditions; an axis without any is alone.
+struct ConnectedAxes {
+  std::vector<std::size_t> axes;
+  std::vector<const Condition*> conditions;
+};
+
+std::vector<ConnectedAxes> connected_axes(const LoopNest& nest) {
+  std::vector<ConnectedAxes> found;
+  for (std::size_t a = 0; a < nest.axes.size(); ++a) found.push_back({{a}, {}});
+  for (const Access& operand : nest.operands) {
+    for (const Condition& condition : operand.conditions) {
+      ConnectedAxes joined{{}, {&condition}};
+      std::erase_if(found, [&](const ConnectedAxes& each) {
+        const bool connected = std::any_of(each.axes.begin(), each.axes.end(), [&](std::size_t a) {
+          return condition.index.depends_on(static_cast<int>(a));
+        });
+        if (connected) {
+          joined.axes.insert(joined.axes.end(), each.axes.begin(), each.axes.end());
+          joined.conditions.insert(joined.conditions.end(), each.conditions.begin(),
+                                   each.conditions.end());
+        }
+        return connected;
+      });
+      found.push_back(std::move(joined));
+    }
+  }
+  return found;
+}
+
+/// How many values of the axes meet all conditions; all values where they are too many to count.
+std::int64_t points_in_bounds(const LoopNest& nest, const ConnectedAxes& connected) {
+  constexpr std::int64_t kMost = 1 << 20;
+  std::int64_t points = 1;
+  for (const std::size_t a : connected.axes)
+    points = checked_multiply(points, nest.axes[a].extent, "MACs");
+  if (connected.conditions.empty() || points > kMost) return points;
+  std::vector<std::int64_t> values(nest.axes.size(), 0);
+  std::int64_t count = 0;
+  for (std::int64_t point = 0; point < points; ++point) {
+    std::int64_t rest = point;
+    for (const std::size_t a : connected.axes) {
+      values[a] = rest % nest.axes[a].extent;
+      rest /= nest.axes[a].extent;
+    }
+    const auto holds = [&](const Condition* condition) {
+      const std::int64_t index = condition->index.evaluate(values);
+      return index >= 0 && index < condition->extent;
+    };
+    count += std::all_of(connected.conditions.begin(), connected.conditions.end(), holds) ? 1 : 0;
+  }
+  return count;
+}
+
 class Builder {
  public:
   Builder(const Plan& plan, StoreOrder order)
@@ -339,6 +392,23 @@ std::int64_t LoopNest::macs() const {
   std::int64_t product = 1;
   for (const LoopAxis& axis : axes) product = checked_multiply(product, axis.extent, "MACs");
   return product;
+}
+
+std::int64_t LoopNest::macs_in_bounds() const {
+  if (macs() == 0) return 0;
+  std::int64_t product = 1;
+  for (const ConnectedAxes& each : connected_axes(*this))
+    product = checked_multiply(product, points_in_bounds(*this, each), "MACs");
+  return product;
+}
+
+std::int64_t LoopProgram::macs_in_bounds() const {
+  std::int64_t sum = 0;
+  for (const LoopNest& nest : nests) {
+    if (!buffer(nest.store.buffer).from_weights)
+      sum = checked_add(sum, nest.macs_in_bounds(), "MACs");
+  }
+  return sum;
 }
 
 std::string LoopProgram::text(const LoopNest& nest) const {

@@ -68,6 +68,9 @@ struct LoopNest {
   std::vector<std::string> names() const;
   /// Dense: the product of all extents, when two operands are multiplied or anything is summed.
   std::int64_t macs() const;
+  /// The MACs without those on zeros that stand for elements outside of a buffer: code may skip them. Dense where
+  /// conditions connect axes with more points than can be counted quickly.
+  std::int64_t macs_in_bounds() const;
 };
 
 struct LoopProgram {
@@ -80,6 +83,8 @@ struct LoopProgram {
   bool batched = false;
 
   const Buffer& buffer(int index) const { return buffers[static_cast<std::size_t>(index)]; }
+  /// The MACs in bounds of the nests that depend on the input.
+  std::int64_t macs_in_bounds() const;
   /// "t0[n, g, h, w] = sum(r<4) x[n, 4*g + r, h, w] * w1[4*g + r]", a line a nest.
   std::string text() const;
   /// The line of one of the nests.

@@ -15,6 +15,25 @@ namespace {
 // Plans in which a shear became a convolution.
 int one_tap_windows = 0;
 
+// One point after the other, whatever the conditions connect.
+std::int64_t counted_in_bounds(const LoopNest& nest) {
+  std::vector<std::int64_t> point(nest.axes.size(), 0);
+  std::int64_t count = 0;
+  while (true) {
+    bool inside = true;
+    for (const Access& operand : nest.operands) {
+      for (const Condition& condition : operand.conditions) {
+        const std::int64_t index = condition.index.evaluate(point);
+        inside = inside && index >= 0 && index < condition.extent;
+      }
+    }
+    count += inside ? 1 : 0;
+    std::size_t axis = 0;
+    while (axis < point.size() && ++point[axis] == nest.axes[axis].extent) point[axis++] = 0;
+    if (axis == point.size()) return count;
+  }
+}
+
 void expect_computes(const Operator& op, const Values& values, std::uint64_t seed) {
   const OperatorShapes shapes = operator_shapes(op, values);
   const Exact x = random_integers(shapes.input, seed);
@@ -30,6 +49,10 @@ void expect_computes(const Operator& op, const Values& values, std::uint64_t see
         const LoopProgram program = loop_program(form);
         EXPECT_EQ(run(program, x, weights).data, expected.data)
             << op.text() << form.text() << program.text();
+        for (const LoopNest& nest : program.nests) {
+          EXPECT_EQ(nest.macs_in_bounds(), nest.macs() == 0 ? 0 : counted_in_bounds(nest))
+              << program.text(nest);
+        }
       }
     }
   }

@@ -197,7 +197,7 @@ class _Networks:
         original = kind.slot.original
         assert original is not None
         modules: dict[str, nn.Module] = {ORIGINAL: original.eval()}
-        costs = {ORIGINAL: Subject(kind.macs, kind.params)}
+        costs = {ORIGINAL: Subject(kind.macs, kind.params, _macs(original, example)[1])}
         failures: dict[str, str] = {}
         for subject in self._subjects:
             try:
@@ -205,7 +205,8 @@ class _Networks:
                     made, cost = self._operator(subject, name, kind)
                 else:
                     made = self._module(subject, original, kind)
-                    cost = Subject(_macs(made, example), _params(made))
+                    macs, least = _macs(made, example)
+                    cost = Subject(macs, _params(made), least)
             except UserError as reason:
                 failures[subject] = str(reason).partition("\n")[0]
                 continue
@@ -219,7 +220,7 @@ class _Networks:
         if slot.kernel is None or binding is None:
             raise UserError("the operator does not fit the layer")
         plan = operator.numbered_plan(binding, 1, fold_weights=True)
-        return slot, Subject(plan.macs, operator.params(binding))
+        return slot, Subject(plan.macs, operator.params(binding), plan.macs_in_bounds)
 
     def _module(self, subject: str, original: nn.Module, kind: SlotKind) -> nn.Module:
         if not isinstance(original, nn.Conv2d) or original.groups != 1:
@@ -307,7 +308,7 @@ def _checked(
     """
     exact = each.precision == FLOAT32
     moved = (4 if exact else 1) * (values + cost.params)
-    macs = (cost.macs or 0) if each.own and exact else 0
+    macs = cost.least_macs if each.own and exact else 0
     seconds = each.best_ms / 1e3
     roofline = reachable(roofline, seconds, macs, moved)
     floor = roofline.floor(macs, moved)
@@ -331,14 +332,25 @@ def _checked(
     return timed, roofline
 
 
-def _macs(module: nn.Module, example: torch.Tensor) -> int:
-    """The MACs of the convolutions of a module without biases, for one example."""
-    found = 0
+def _macs(module: nn.Module, example: torch.Tensor) -> tuple[int, int]:
+    """The MACs of the convolutions of a module without biases, and those in bounds of the map."""
+    found = least = 0
 
-    def count(conv: nn.Module, _: object, output: torch.Tensor) -> None:
-        nonlocal found
+    def count(conv: nn.Module, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
+        nonlocal found, least
         assert isinstance(conv, nn.Conv2d)
         found += output.numel() * conv.weight[0].numel()
+        map_, window = inputs[0][:1, :1], conv.weight[:1, :1]
+        taps = nn.functional.conv2d(
+            torch.ones_like(map_),
+            torch.ones_like(window),
+            None,
+            conv.stride,
+            conv.padding,
+            conv.dilation,
+        )
+        per_tap = output.shape[0] * output.shape[1] * conv.weight.shape[1]
+        least += int(taps.sum()) * per_tap
 
     handles = [
         conv.register_forward_hook(count)
@@ -349,7 +361,7 @@ def _macs(module: nn.Module, example: torch.Tensor) -> int:
         module(example)
     for handle in handles:
         handle.remove()
-    return found
+    return found, least
 
 
 def _params(module: nn.Module) -> int:

@@ -50,10 +50,14 @@ class LayerTime:
 
 @dataclass(frozen=True)
 class Subject:
-    """What computes in a layer: its MACs for the batch, None where unknown, and its parameters."""
+    """What computes in a layer: its MACs for the batch, None where unknown, and its parameters.
+
+    least_macs: what no code can skip of the MACs, such as those on zero padding.
+    """
 
     macs: int | None
     params: int
+    least_macs: int = 0
 
 
 @dataclass(frozen=True)
