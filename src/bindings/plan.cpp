@@ -5,8 +5,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bindings.h"
 #include "syno/plan/loop_nest.h"
+
+#include "bindings.h"
 
 namespace syno::bindings {
 
@@ -25,8 +26,7 @@ void bind_plan(nb::module_& m) {
                    "One line for each stage with shape and cost, and the totals.")
       .def_prop_ro("macs", [](const Plan& p) { return p.cost.macs; })
       .def_prop_ro(
-          "macs_in_bounds",
-          [](const Plan& p) { return loop_program(p).macs_in_bounds(); },
+          "macs_in_bounds", [](const Plan& p) { return loop_program(p).macs_in_bounds(); },
           "The MACs without those on weights alone, and without those on elements outside of a "
           "tensor, which are zero: compiled code may skip both.")
       .def_prop_ro(

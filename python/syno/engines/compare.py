@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import nn
@@ -32,9 +34,9 @@ class NetworkTime:
     best_ms, median_ms: best time and median; low_ms, high_ms: first and third quartile.
     error: largest difference from the output of the same network in eager PyTorch, relative to the
         largest output there.
-    over_eager, over_rival: how many times as fast it is as the first network in eager PyTorch, and
-        as the first network in the fastest float32 engine that is not part of Syno; medians of the
-        ratios of each round.
+    over_eager, over_rival, over_best: how many times as fast it is as the first network in eager
+        PyTorch, in the fastest float32 engine that is not part of Syno, and in the fastest float32
+        engine of all; medians of the ratios of each round.
     outside: the share of a call's time that is not spent in kernels of layers, the median of calls
         that measure both; None for engines that do not know it.
     """
@@ -51,13 +53,15 @@ class NetworkTime:
     over_eager: float
     over_rival: float
     outside: float | None = None
+    over_best: float | None = None
 
 
 @dataclass
 class Comparison:
     """Times of networks in engines.
 
-    rival: the name of the fastest float32 engine that is not part of Syno, for the first network.
+    rival, best: the names of the fastest float32 engine that is not part of Syno, and of the
+        fastest float32 engine of all, for the first network.
     failures: why an engine could not run a network, by (network, engine).
     control: the time of a fixed computation, which varies if other processes use the machine.
     """
@@ -66,6 +70,7 @@ class Comparison:
     rounds: int
     times: list[NetworkTime] = field(default_factory=list)
     rival: str = ""
+    best: str = ""
     failures: dict[tuple[str, str], str] = field(default_factory=dict)
     control: Timing = field(default_factory=lambda: Timing(0.0, 0.0))
 
@@ -73,6 +78,22 @@ class Comparison:
     def noisy(self) -> bool:
         """Whether other processes used the machine."""
         return self.control.median_ms > 0 and self.control.spread > NOISE
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that was measured, as plain values."""
+        return {
+            "times": [dataclasses.asdict(time) for time in self.times],
+            "rival": self.rival,
+            "best": self.best,
+            "failures": [
+                {"network": network, "engine": engine, "reason": reason}
+                for (network, engine), reason in self.failures.items()
+            ],
+            "threads": self.threads,
+            "rounds": self.rounds,
+            "control": dataclasses.asdict(self.control),
+            "noisy": self.noisy,
+        }
 
 
 def compare_engines(
@@ -140,13 +161,14 @@ def compare_engines(
     by_pair = dict(zip(calls, seconds, strict=True))
     found.control = Timing.of(controls)
     original = next(iter(networks))
-    rivals = {
+    medians = {
         each: Timing.of(times).median_ms
         for (network, each), times in by_pair.items()
-        if network == original and each.precision == FLOAT32 and not each.own
+        if network == original and each.precision == FLOAT32
     }
-    rival = min(rivals, key=lambda each: rivals[each])
-    found.rival = rival.name
+    rival = min((each for each in medians if not each.own), key=medians.__getitem__)
+    best = min(medians, key=medians.__getitem__)
+    found.rival, found.best = rival.name, best.name
     for (network, each), times in by_pair.items():
         low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
         found.times.append(
@@ -162,6 +184,7 @@ def compare_engines(
                 error=errors[network, each],
                 over_eager=speedup(by_pair[original, chosen[0]], times),
                 over_rival=speedup(by_pair[original, rival], times),
+                over_best=speedup(by_pair[original, best], times),
                 outside=shares.get((network, each)),
             )
         )

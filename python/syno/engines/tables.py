@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from syno._util.tables import Table
-from syno.engines.compare import Comparison
+from syno.engines.compare import Comparison, NetworkTime
 
 
 def engines_table(found: Comparison) -> Table:
@@ -18,6 +20,19 @@ def engines_table(found: Comparison) -> Table:
         ("best ms>", lambda time: f"{time.best_ms:.3f}"),
         ("speed-up over eager>", lambda time: f"{time.over_eager:.2f}x"),
         (f"over {found.rival}>", lambda time: f"{time.over_rival:.2f}x"),
+        *_over_best(found),
         ("outside layers>", lambda time: "" if time.outside is None else f"{time.outside:.1%}"),
         ("error>", lambda time: f"{time.error:.1e}"),
     ).without_empty()
+
+
+def _over_best(found: Comparison) -> list[tuple[str, Callable[[NetworkTime], str]]]:
+    """A column of speed-ups over the first network in the best engine, where that is Syno's."""
+    if found.best == found.rival:
+        return []
+    return [
+        (
+            f"over {found.best}>",
+            lambda time: "" if time.over_best is None else f"{time.over_best:.2f}x",
+        )
+    ]

@@ -89,15 +89,7 @@ def described(found: Comparison, model: str, example: torch.Tensor) -> dict[str,
     return {
         "model": model,
         "input": list(example.shape),
-        "times": [dataclasses.asdict(time) for time in found.times],
-        "rival": found.rival,
-        "failures": [
-            {"network": network, "engine": engine, "reason": reason}
-            for (network, engine), reason in found.failures.items()
-        ],
-        "rounds": found.rounds,
-        "control": dataclasses.asdict(found.control),
-        "noisy": found.noisy,
+        **found.to_json(),
         "packages": _packages(),
         "environment": dataclasses.asdict(capture_environment(threads=found.threads, rules="")),
     }

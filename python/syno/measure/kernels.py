@@ -174,8 +174,9 @@ class Candidate:
     """Code that is ready to be timed.
 
     macs, bytes: of the plan that it runs; least_macs: what no code can skip of them; own: whether
-    the time is compared with what the machine can do; outputs: how many outputs were compared with the interpreter; plan: the number of the
-    plan; tuning: its schedule, empty for that of the rules.
+    the time is compared with what the machine can do; outputs: how many outputs were compared with
+    the interpreter; plan: the number of the plan; tuning: its schedule, empty for that of the
+    rules.
     """
 
     kernel: str

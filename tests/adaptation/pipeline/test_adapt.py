@@ -258,6 +258,23 @@ def test_the_results_are_written(found, tmp_path):
         found.network("9x")
 
 
+def test_the_networks_are_timed_in_several_engines(found, tmp_path):
+    timed = copy.copy(found)
+    compared = timed.compare(["syno"], rounds=3)
+    pairs = {(time.network, time.engine) for time in compared.times}
+    names = ["original", *(each.name for each in found.networks)]
+    assert pairs == {(name, engine) for name in names for engine in ("eager", "syno")}
+    assert compared.best in ("eager", "syno")
+    (base,) = [t for t in compared.times if (t.network, t.engine) == ("original", compared.best)]
+    assert base.over_best == 1
+    assert "Inference engines" in timed.report(tmp_path / "page.html").read_text()
+    assert "Inference engines" in [section.title for section in timed.sections()]
+    assert timed.to_json()["engines"]["best"] == compared.best
+    assert found.to_json()["engines"] is None
+    with pytest.raises(UserError, match="there is no inference engine 'fast'"):
+        timed.compare(["fast"])
+
+
 def test_an_adaptation_that_loses_too_much_has_no_best(found):
     worse = copy.copy(found)
     worse.original = found.original.__class__(name="original", about="", value=2.0)

@@ -185,6 +185,7 @@ def _adapted(
         failures=failures,
         settings=dict(journal.study.settings),
         environment=dataclasses.asdict(capture_environment(threads=run.options.threads, rules="")),
+        original_net=run.subject.original,
         example=run.subject.example,
     )
 

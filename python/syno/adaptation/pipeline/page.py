@@ -13,9 +13,9 @@ from syno._util.tables import Table
 from syno._util.written import writing
 from syno.adaptation.pipeline.front import Series, axis_of, series
 from syno.adaptation.pipeline.results import Adaptation, microseconds, slots_table
+from syno.engines.tables import engines_table
 from syno.report import markup
 
-_NAVIGATION = (("front", "Front"), ("networks", "Networks"), ("slots", "Slots"), ("time", "Time"))
 # How the script of the page colors a series, and the markers of rivals.
 _ROLES = {"front": "front", "rival": "other", "original": "baseline"}
 _SHAPES = ("x", "triangle-down", "triangle-up", "diamond", "cross", "star", "hexagon", "bowtie")
@@ -23,6 +23,10 @@ _NETWORKS_NOTE = (
     "Values are those on the validation split, except in the columns of the test split. The "
     "speed-up is over the original network, measured "
     "in turns with it in the same engine. After the fit: before the fine-tuning."
+)
+_ENGINES_NOTE = (
+    "All networks in all engines, timed in turns with the same input. Speed-ups are medians of the "
+    "ratios of each round."
 )
 _SLOTS_NOTE = (
     "Before and after: latencies of the layer and of what replaces it, as compiled kernels. The "
@@ -48,28 +52,31 @@ def render(found: Adaptation) -> markup.Markup:
         ("phase", lambda item: item[0]),
         ("time>", lambda item: numbers.duration(item[1])),
     )
+    sections = [
+        _section("front", "Front", chart),
+        _section("networks", "Networks", _table(found.table()), _NETWORKS_NOTE),
+        _section("slots", "Slots", slots, _SLOTS_NOTE),
+    ]
+    if found.engines is not None:
+        engines = _table(engines_table(found.engines))
+        sections.append(_section("engines", "Inference engines", engines, _ENGINES_NOTE))
+    sections.append(_section("time", "Time", _table(seconds)))
     return markup.render(
         "page.html",
         title=found.study,
         style=markup.asset("report.css"),
-        navigation=_NAVIGATION,
+        navigation=[(each["name"], each["heading"]) for each in sections],
         lead=markup.render("adaptation-lead.html", **_lead(found)),
         headline="",
-        sections=[
-            {"name": "front", "heading": "Front", "content": chart, "note": ""},
-            {
-                "name": "networks",
-                "heading": "Networks",
-                "content": _table(found.table()),
-                "note": _NETWORKS_NOTE,
-            },
-            {"name": "slots", "heading": "Slots", "content": slots, "note": _SLOTS_NOTE},
-            {"name": "time", "heading": "Time", "content": _table(seconds), "note": ""},
-        ],
+        sections=sections,
         figures=markup.embedded_json(figures),
         plotly=markup.plotly_library(),
         script=markup.asset("report.js"),
     )
+
+
+def _section(name: str, heading: str, content: markup.Markup, note: str = "") -> dict[str, object]:
+    return {"name": name, "heading": heading, "content": content, "note": note}
 
 
 def _lead(found: Adaptation) -> dict[str, object]:

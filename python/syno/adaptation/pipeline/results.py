@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.codegen.export.formats import Exported
+    from syno.engines.compare import Comparison
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
 
@@ -99,7 +100,8 @@ class Adaptation:
     were wanted. max_drop: percent (points of accuracy) that the best network may lose.
     seconds: by phase; hours: the time that there was, if it was limited. candidates: how many the
     pool had. failures: rivals without a result. settings: of the study. environment: the machine
-    and the versions of the process that returned the result.
+    and the versions of the process that returned the result. original_net: the original itself, in
+    evaluation mode; example: an input [1, ...]. engines: what `compare` measured last.
     """
 
     study: str
@@ -114,7 +116,9 @@ class Adaptation:
     failures: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict, repr=False)
     environment: Mapping[str, object] = field(default_factory=dict, repr=False)
+    original_net: nn.Module | None = field(default=None, repr=False)
     example: torch.Tensor | None = field(default=None, repr=False)
+    engines: Comparison | None = field(default=None, repr=False)
 
     def network(self, name: str) -> AdaptedNetwork:
         """The network of a goal. UserError that lists the names."""
@@ -171,6 +175,12 @@ class Adaptation:
         found = [Section("Networks", f"  {self.study}", table=self.table())]
         for each in self.networks:
             found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
+        if self.engines is not None:
+            from syno.engines.tables import engines_table
+
+            remark = f"  {self.engines.threads} threads, {self.engines.rounds} rounds"
+            remark += "  (noisy: other processes used the machine)" if self.engines.noisy else ""
+            found.append(Section("Inference engines", remark, table=engines_table(self.engines)))
         total = sum(self.seconds.values())
         parts = [(name, numbers.duration(seconds)) for name, seconds in self.seconds.items()]
         found.append(Section("Time", f"  {numbers.duration(total)}", facts=parts))
@@ -189,6 +199,42 @@ class Adaptation:
         from syno.adaptation.pipeline.picture import save_picture
 
         return save_picture(self, Path(path))
+
+    def compare(
+        self,
+        engines: Sequence[str] = (),
+        *,
+        threads: int = 1,
+        rounds: int = 60,
+        progress: Callable[[int, int, str], None] = lambda *_: None,
+    ) -> Comparison:
+        """Time the original and the networks in several inference engines, in turns in one run.
+
+        Args:
+            engines: names of engines as in `syno bench network`; default: all float32 engines that
+                are installed. `eager` is always measured.
+            threads: the number of threads.
+            rounds: the number of timed runs, at least 2.
+            progress: called with (completed steps, all steps, description).
+
+        Raises:
+            UserError: an engine is unknown or not installed.
+        """
+        from syno.engines import engine
+        from syno.engines.compare import compare_engines
+
+        assert self.original_net is not None and self.example is not None
+        networks = {self.original.name: self.original_net}
+        networks |= {each.name: each.net for each in self.networks}
+        self.engines = compare_engines(
+            networks,
+            self.example,
+            list(engines) or list(engine.available()),
+            threads=threads,
+            rounds=rounds,
+            progress=progress,
+        )
+        return self.engines
 
     def export(
         self, path: str | Path, name: str | None = None, *, format: str = "torch-network"
@@ -231,6 +277,7 @@ class Adaptation:
             "hours": self.hours,
             "settings": dict(self.settings),
             "environment": dict(self.environment),
+            "engines": None if self.engines is None else self.engines.to_json(),
         }
 
     def _change(self, row: NetworkRow) -> str:

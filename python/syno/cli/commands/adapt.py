@@ -117,6 +117,13 @@ class _Arguments(AdaptationArguments):
     )
     rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
     final: bool = option("Also measure the test split, once, at the end.", False)
+    engines: str | None = option(
+        "Inference engines, separated by commas, in which the original and the networks are timed "
+        "at the end, in turns; `all` means all float32 engines that are installed.",
+        None,
+        metavar="NAMES",
+        unset="none",
+    )
     name: str | None = option(
         "Name of the adaptation; an existing one is continued.",
         None,
@@ -172,6 +179,8 @@ def command(given: _Arguments) -> int:
             seed=given.seed,
             progress=watch(move),
         )
+        if given.engines is not None:
+            _compare(found, given.engines, given.options, move)
     if given.report is not None:
         found.report(given.report)
     if given.picture is not None:
@@ -197,6 +206,17 @@ def watch(move: output.Move) -> Observer:
             move(done, f"{phase}, {done} of {total} {remark}".strip())
 
     return watch
+
+
+def _compare(found: Adaptation, engines: str, options: AdaptOptions, move: output.Move) -> None:
+    """Time the networks in engines."""
+    names = [name.strip() for name in engines.split(",") if name.strip()]
+    found.compare(
+        [] if names == ["all"] else names,
+        threads=options.threads,
+        rounds=options.rounds,
+        progress=lambda done, total, what: move(done, f"engines, {done} of {total} {what}"),
+    )
 
 
 def _latest(url: str) -> str | None:
