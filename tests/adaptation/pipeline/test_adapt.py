@@ -213,6 +213,29 @@ def test_further_seeds_are_added_when_an_adaptation_is_continued(trained, data, 
     assert "fine-tuning macs 0.6x" not in seen
 
 
+def test_a_training_that_makes_a_network_worse_is_taken_back(trained, data, tmp_path):
+    recipe = tmp_path / "high.toml"
+    recipe.write_text(
+        'version = 1\ntask = "custom"\nsummary = "a rate that is far too high"\n'
+        'learning_rate = 3.0\nbatch = 64\n\n[[rung]]\nname = "high"\nepochs = 1\n'
+    )
+    told = []
+    found = adapt(
+        trained,
+        data,
+        str(tmp_path / "runs.db"),
+        fidelity=str(recipe),
+        progress=lambda *what: told.append(what[0] == "note" and what[3]),
+    )
+    (network,) = found.networks
+    assert network.row.value == network.row.fitted > 0.5
+    assert any(text and "the fitted weights are kept" in text for text in told)
+    inputs, targets = data.tensors
+    with torch.no_grad():
+        right = (network.net(inputs).argmax(1) == targets).float().mean()
+    assert right > 0.5
+
+
 def test_a_search_is_no_adaptation(trained, data, tmp_path):
     path = str(tmp_path / "runs.db")
     with Store.open(path) as opened:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -37,7 +38,8 @@ class FineTuned:
 class FineTuner:
     """Trains networks with distillation from the original one.
 
-    seed: of the batches; further ones follow it. note: is told why operators are not compiled.
+    seed: of the batches; further ones follow it. note: is told why operators are not compiled, and
+    which networks keep their fitted weights.
     The networks of further seeds are kept by name.
     """
 
@@ -120,6 +122,8 @@ class FineTuner:
     ) -> tuple[NetworkRow, nn.Module]:
         """Train a network with each seed, or read what was trained before.
 
+        The weights from before are kept where the training makes the objective worse.
+
         Args:
             name: of the network, in the journal and of its files; about: what it is.
             build: makes the network with its fitted weights; structure: with any weights.
@@ -148,6 +152,7 @@ class FineTuner:
             net = self._built(build, structure, fitted)
             if is_needed:
                 self.journal.once("fitted", name, lambda net=net: self.subject.value(net))  # type: ignore[misc]
+            before = copy.deepcopy(net.state_dict())
             result = self.tuned(
                 net,
                 fidelity,
@@ -155,6 +160,14 @@ class FineTuner:
                 checkpoint=None if file is None else file.with_suffix(".checkpoint"),
                 progress=lambda share: progress(round(1000 * share), 1000, ""),
             )
+            if self._is_worse(result.value, self.journal.get("fitted", name)):
+                net.load_state_dict(before)
+                result = FineTuned(self.journal.get("fitted", name), result.seconds)
+                self.note(
+                    f"{name}: the fine-tuning made it worse, so the fitted weights are kept\n"
+                    "  what to do: a longer training, or a smaller learning rate in a recipe of "
+                    "your own (--fidelity FILE.toml)"
+                )
             if file is not None:
                 write_weights(file, net, self.subject.network.shape)
                 file.with_suffix(".checkpoint").unlink(missing_ok=True)
@@ -185,6 +198,10 @@ class FineTuner:
     def others(self, name: str) -> list[nn.Module]:
         """The networks of further seeds, in evaluation mode; those whose files are gone missing."""
         return [make() for make in self._others.get(name, [])]
+
+    def _is_worse(self, value: float, fitted: float | None) -> bool:
+        score = self.subject.objective.score
+        return fitted is not None and score(value) < score(fitted)
 
     def _built(
         self, build: Callable[[], nn.Module], structure: Callable[[], nn.Module], file: Path | None

@@ -187,7 +187,7 @@ class Run:
             self.progress("forecast", 0, 0, text)
 
     def note(self, text: str) -> None:
-        """Tell what cannot be compiled."""
+        """Tell something that the user should know, such as what cannot be compiled."""
         self.progress("note", 0, 0, text)
 
     def told(self, phase: str) -> Progress:

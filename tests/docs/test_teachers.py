@@ -1,0 +1,36 @@
+"""The trained networks in examples/teachers are what docs/adaptation.md says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from syno.data import load
+from syno.network import models
+from syno.train import fidelity
+
+from .pages import ROOT
+
+TEACHERS = ROOT / "examples/teachers"
+WEIGHTS = TEACHERS / "resnet18-small-24-cifar10.safetensors"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SYNO_DATA" not in os.environ, reason="needs CIFAR-10 in SYNO_DATA")
+def test_the_weights_recognize_the_images_of_the_test_split():
+    net = models.build("resnet18-small", width=24, size=32, classes=10, weights=str(WEIGHTS)).eval()
+    data = load("cifar10", Path(os.environ["SYNO_DATA"]), size=32)
+    images = torch.from_numpy(data.test.images[:1000]).float() / 255
+    mean, std = (torch.tensor(part)[:, None, None] for part in (data.mean, data.std))
+    with torch.inference_mode():
+        found = net((images - mean) / std).argmax(1)
+    right = (found == torch.from_numpy(data.test.labels[:1000])).float().mean()
+    assert right > 0.87
+
+
+def test_the_recipe_of_the_second_training_is_read():
+    found = fidelity(str(TEACHERS / "long.toml"))
+    assert (found.epochs, found.recipe.crop, found.recipe.cutout) == (60, 4, 10)
