@@ -12,6 +12,7 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.adaptation.choice import Choices
+from syno.adaptation.pipeline.fine_tuning import without_dropout
 from syno.adaptation.pipeline.goals import Goal, goal
 from syno.adaptation.pipeline.journal import open_journal
 from syno.adaptation.pipeline.latency import LatencyModel
@@ -170,3 +171,11 @@ def test_low_rank_is_the_nearest_matrix(trained):
     assert found(x).shape == (2, 3)
     smaller = low_rank(net, 0.4)
     assert syno.slots(smaller)["first"].kernel[0].out_channels < rank
+
+
+def test_dropout_is_off_in_the_fine_tuning():
+    net = nn.Sequential(nn.Dropout(0.3), nn.Dropout2d(0.2), nn.Linear(2, 2)).train()
+    with pytest.raises(KeyError), without_dropout(net):
+        assert [each.p for each in net[:2]] == [0.0, 0.0]
+        raise KeyError
+    assert [each.p for each in net[:2]] == [0.3, 0.2]
