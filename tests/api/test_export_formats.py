@@ -162,6 +162,7 @@ def test_what_was_written_lists_its_files(tmp_path):
 FOLDING = {"N": 1, "C_in": 32, "C_out": 192, "H": 6, "g": 8, "s": 2, "k": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_folded_weights_are_written_as_their_product(name, tmp_path):
     usable(name)
@@ -177,6 +178,7 @@ def test_folded_weights_are_written_as_their_product(name, tmp_path):
     assert len([node for node in program.graph.nodes if node.op == "call_function"]) == 1
 
 
+@pytest.mark.slow
 def test_wrong_folded_weights_are_noticed(tmp_path):
     chosen = formats.get("torch-export", fold_weights=True)
     given = operator_subject(zoo.load("operator-1"), FOLDING, 0, fold_weights=True)

@@ -33,7 +33,9 @@ def subject(name: str):
 
 
 @pytest.mark.parametrize("name", EMITTERS)
-@pytest.mark.parametrize("operator", ["operator-1", "pooled-conv"])
+@pytest.mark.parametrize(
+    "operator", ["operator-1", pytest.param("pooled-conv", marks=pytest.mark.slow)]
+)
 def test_an_exported_operator_runs_and_checks_itself_without_syno(name, operator, tmp_path):
     chosen = formats.get(name)
     written = chosen.write(subject(operator), tmp_path / "op")

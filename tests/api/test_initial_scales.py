@@ -77,6 +77,7 @@ def layer():
     return net, squares(lambda: net, (64, CHANNELS, SIZE, SIZE), 4)
 
 
+@pytest.mark.slow
 def test_two_hundred_random_operators_vary_as_the_layer_they_replace(layer):
     net, (forward, backward) = layer
     found = syno.walk(SPECIFICATION, count=4000, seed=3).operators[:200]

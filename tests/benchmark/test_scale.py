@@ -25,6 +25,7 @@ def simulated(path: Path, workers: tuple[int, ...] = (4,), step: float = 1e-4, *
         return simulate_scale(store, workers, timer=ticking(step), **load)
 
 
+@pytest.mark.slow
 def test_with_long_trials_the_workers_are_what_limits(tmp_path):
     progress = []
     with Store.open(str(tmp_path / "scale.db")) as store:

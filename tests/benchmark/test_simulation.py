@@ -138,7 +138,7 @@ def test_equal_seeds_give_equal_runs_in_any_number_of_processes(tmp_path):
 def test_uniform_sampling_reaches_the_best_as_the_hypergeometric_distribution_says():
     table = made.table()
     count, good = len(table.keys), len(table.best(0.05))
-    runs = replay_all(table, [UNIFORM], seeds=300, trials=count)["uniform"]
+    runs = replay_all(table, [UNIFORM], seeds=100, trials=count)["uniform"]
     found = [trials_to(run.steps, frozenset(table.best(0.05))) for run in runs]
     expected = (count + 1) / (good + 1)
     deviation = statistics.stdev(found) / math.sqrt(len(found))
