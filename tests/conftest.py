@@ -1,6 +1,7 @@
 """What all tests need."""
 
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,15 @@ def postgresql() -> Iterator[str]:
     """The URL of a PostgreSQL database, see postgresql.py."""
     with postgresql_database() as url:
         yield url
+
+
+_FIRST_CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+@pytest.fixture
+def first_cores() -> set[int]:
+    """The cores that this process might use before its first test."""
+    return set(_FIRST_CORES)
 
 
 @pytest.fixture(scope="module")

@@ -603,6 +603,7 @@ LEFT_OUT = {
     "Adaptation.sections": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.picture": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.report": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.compare": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.export": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.to_json": "a result of adapt: tests/adaptation/pipeline",
     "train_operators": "trains with threads and processes of its own: tests/study/test_training.py",
