@@ -409,7 +409,9 @@ def test_too_little_memory_is_refused_before_anything_is_trained(here: Path) -> 
     assert "memory_limit (--memory-limit) is 20 MiB, too little for an evaluation" in result.output
 
 
-@pytest.mark.parametrize("isolate", ["--isolate", "--no-isolate"])
+@pytest.mark.parametrize(
+    "isolate", ["--isolate", pytest.param("--no-isolate", marks=pytest.mark.slow)]
+)
 def test_sigterm_pauses_and_the_same_command_goes_on(here: Path, isolate: str) -> None:
     command = ["conv2d", "--data", "digits", "--model-option", "width=8", "--name", "long"]
     command += ["--seeds", "2", "--checkpoints", "states", "--no-latency", "--json"]

@@ -264,6 +264,7 @@ print(float(np.abs(network(np.ones((1, 3, 8, 8)))).sum()))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_compile_one_network_at_once_both_get_it(block, tmp_path):
     environment = os.environ | {"SYNO_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-c", LOAD, str(block[1].code)]

@@ -122,6 +122,7 @@ def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
     assert alive(seen) == []
 
 
+@pytest.mark.slow
 def test_a_long_healthy_baseline_is_not_killed(evaluator, folder):
     (folder / "seconds").write_text(str(2 * SILENCE_S))
     assert evaluator.baseline().accuracy == 0.9

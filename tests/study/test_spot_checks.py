@@ -102,6 +102,7 @@ class Cast:
             thread.join()
 
 
+@pytest.mark.slow
 def test_honest_workers_agree_and_nothing_changes(store, tmp_path):
     study = begun(store, spot_checks=1.0)
     cast = Cast(store, FakeEvaluator(), FakeEvaluator())
