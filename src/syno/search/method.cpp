@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <string>
 
 #include "syno/support/error.h"
@@ -100,12 +99,14 @@ double SearchMethod::random_share(std::uint64_t number, std::uint64_t purpose) c
   return static_cast<double>(random_word(number, purpose, 0) >> 11) * 0x1.0p-53;
 }
 
-template <class Operators>
+template <class OperatorAt>
 std::optional<std::uint32_t> SearchMethod::sampled(std::uint64_t number, std::uint64_t purpose,
-                                                   const Operators& among) const {
+                                                   std::uint32_t count,
+                                                   const OperatorAt& operator_at) const {
   std::optional<std::uint32_t> best;
   std::uint64_t least = 0;
-  for (const std::uint32_t op : among) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t op = operator_at(i);
     if (!is_new(op)) continue;
     const std::uint64_t word = random_word(number, purpose, op);
     if (!best || word < least) {
@@ -119,12 +120,13 @@ std::optional<std::uint32_t> SearchMethod::sampled(std::uint64_t number, std::ui
 std::optional<std::uint32_t> SearchMethod::sample(std::uint64_t number,
                                                   std::uint64_t purpose) const {
   const auto all = static_cast<std::uint32_t>(results_.size());
-  return sampled(number, purpose, std::views::iota(std::uint32_t{0}, all));
+  return sampled(number, purpose, all, [](std::uint32_t i) { return i; });
 }
 
 std::optional<std::uint32_t> SearchMethod::sample(std::uint64_t number, std::uint64_t purpose,
                                                   std::span<const std::uint32_t> among) const {
-  return sampled(number, purpose, among);
+  const auto count = static_cast<std::uint32_t>(among.size());
+  return sampled(number, purpose, count, [among](std::uint32_t i) { return among[i]; });
 }
 
 }  // namespace syno

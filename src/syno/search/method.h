@@ -83,9 +83,9 @@ class SearchMethod {
                                       std::span<const std::uint32_t> among) const;
 
  private:
-  template <class Operators>
+  template <class OperatorAt>
   std::optional<std::uint32_t> sampled(std::uint64_t number, std::uint64_t purpose,
-                                       const Operators& among) const;
+                                       std::uint32_t count, const OperatorAt& operator_at) const;
   std::optional<std::uint32_t> selected(std::uint64_t number) const;
   void insert_locked(std::uint64_t number, std::uint32_t op);
   void set(std::uint32_t op, TrialResult result);
