@@ -135,10 +135,11 @@ def test_equal_seeds_give_equal_runs_in_any_number_of_processes(tmp_path):
     assert len({run.steps for run in one["uniform"]}) == 3
 
 
-def test_uniform_sampling_reaches_the_best_as_the_hypergeometric_distribution_says():
+@pytest.mark.parametrize("seeds", [100, pytest.param(300, marks=pytest.mark.slow)])
+def test_uniform_sampling_reaches_the_best_as_the_hypergeometric_distribution_says(seeds):
     table = made.table()
     count, good = len(table.keys), len(table.best(0.05))
-    runs = replay_all(table, [UNIFORM], seeds=100, trials=count)["uniform"]
+    runs = replay_all(table, [UNIFORM], seeds=seeds, trials=count)["uniform"]
     found = [trials_to(run.steps, frozenset(table.best(0.05))) for run in runs]
     expected = (count + 1) / (good + 1)
     deviation = statistics.stdev(found) / math.sqrt(len(found))

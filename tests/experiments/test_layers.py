@@ -130,6 +130,14 @@ def test_a_time_below_the_floor_is_an_error_and_not_kept(
     assert not (tmp_path / "l.json").exists()
 
 
+def test_macs_on_zero_padding_are_counted_for_convolutions_alone() -> None:
+    conv = nn.Conv2d(4, 6, 3, padding=1, groups=2)
+    macs, padding = bench._macs(conv, torch.zeros(2, 4, 5, 5))
+    assert macs == 2 * 6 * 2 * (3 * 5) ** 2
+    assert macs - padding == 2 * 6 * 2 * (3 * 5 - 2) ** 2
+    assert bench._macs(nn.Linear(3, 4), torch.zeros(2, 3)) == (0, 0)
+
+
 def test_wrong_names_are_said_before_anything_is_measured(tmp_path: Path) -> None:
     for changed, match in (
         ({"layers": ("64x57",)}, "has no layer '64x57'"),

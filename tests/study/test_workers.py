@@ -6,13 +6,13 @@ import contextlib
 import dataclasses
 import errno
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from syno._util.errors import UserError
-from syno.store import Outcome, Store, Worker
+from syno.store import Outcome, Store, UnavailableError, Worker
 from syno.study import Study, StudySettings
 from syno.study.answers import Answers
 from syno.study.driver import drive
@@ -201,6 +201,28 @@ def test_a_store_in_memory_has_no_workers():
         pytest.raises(UserError, match="other processes cannot reach it"),
     ):
         work(store)
+
+
+def test_a_worker_that_starts_while_the_database_restarts_waits(store, monkeypatch):
+    begun(store)
+    failures = dict.fromkeys(("study", "announce"), 1)
+
+    def failing_first(name: str) -> Callable[..., Any]:
+        call = getattr(store, name)
+
+        def made(*given: Any) -> Any:
+            failures[name] -= 1
+            if failures[name] >= 0:
+                raise UnavailableError("the server restarts")
+            return call(*given)
+
+        return made
+
+    for name in failures:
+        monkeypatch.setattr(store, name, failing_first(name))
+    assert work(store, study="study", idle_s=0.0) == 0
+    assert max(failures.values()) < 0
+    assert len(store.workers()) == 1
 
 
 def test_a_ladder_is_climbed_by_workers(store):

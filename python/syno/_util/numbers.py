@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 MISSING = "–"
+# Stands behind times that were disturbed.
+NOISY = "(noisy: other processes used the machine)"
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 

@@ -296,3 +296,26 @@ def rounds(default: int = 60) -> int:
     """Declare the number of measurements of each kernel."""
     words = "Number of times that each kernel is timed, alternately with the others."
     return option(words, default, minimum=20)
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a text, which commas separate."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def engine_names(text: str) -> list[str]:
+    """Return the names of inference engines in a text.
+
+    `all` means all that are installed; without any name, it is the float32 engines that are.
+
+    Raises:
+        UserError: if an engine is unknown or not installed.
+    """
+    from syno.engines import engine
+
+    given = names(text)
+    if given == ["all"]:
+        return list(engine.available(engine.names()))
+    for name in given:
+        engine.get(name)
+    return given or list(engine.available())

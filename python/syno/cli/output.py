@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from syno._util.numbers import duration
+from syno._util.numbers import NOISY, duration
 from syno._util.options import option
 from syno._util.printable import json_escaped, printable
 
@@ -84,7 +84,7 @@ def heading(title: str, rest: str = "", *, before: str = "") -> Text:
 
 def measured(title: str, *, noisy: bool) -> None:
     """Print the heading of measurements; `noisy` if they were disturbed."""
-    rest = "   (noisy: other processes used the machine)" if noisy else ""
+    rest = f"   {NOISY}" if noisy else ""
     console().print(heading(title, rest))
 
 

@@ -173,10 +173,10 @@ class KernelRun:
 class Candidate:
     """Code that is ready to be timed.
 
-    macs, bytes: of the plan that it runs; least_macs: what no code can skip of them; own: whether
-    the time is compared with what the machine can do; outputs: how many outputs were compared with
-    the interpreter; plan: the number of the plan; tuning: its schedule, empty for that of the
-    rules.
+    macs, bytes: of the plan that it runs; least_macs: the MACs that no code can skip, all of them
+    if not stated; own: whether the time is compared with what the machine can do; outputs: how many
+    outputs were compared with the interpreter; plan: the number of the plan; tuning: its schedule,
+    empty for that of the rules.
     """
 
     kernel: str
@@ -187,7 +187,7 @@ class Candidate:
     outputs: int
     plan: int = 1
     tuning: str = ""
-    least_macs: int = 0
+    least_macs: int | None = None
 
 
 def sizes(
@@ -537,7 +537,7 @@ def time_candidates(
             continue
         share = None
         if candidate.own:
-            least = candidate.least_macs
+            least = candidate.macs if candidate.least_macs is None else candidate.least_macs
             run.roofline = reachable(run.roofline, min(own), least, candidate.bytes)
             floor = run.roofline.floor(least, candidate.bytes)
             share = floor / checked_time(f"{candidate.kernel} in {layer}", min(own), floor)

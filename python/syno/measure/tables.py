@@ -90,5 +90,5 @@ def selection_in_words(measured: Layer) -> str:
         f"Plan {measured['number']} is selected: {measured['emitter']}, {count} "
         f"thread{'' if count == 1 else 's'}"
         + (", measured earlier" if measured["from_cache"] else "")
-        + (" (noisy: other processes used the machine)" if measured["noisy"] else "")
+        + (f" {fmt.NOISY}" if measured["noisy"] else "")
     )

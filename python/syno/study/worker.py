@@ -148,11 +148,12 @@ class _Working:
         observer: Observer,
     ) -> None:
         self._store, self._tags, self._prepare, self._observer = store, tags, prepare, observer
-        find = functools.partial(store.study, study) if study is not None else lambda: None
-        self._only = patiently(find, observer.on_note)
+        self._note = observer.on_note
+        self._only = None
+        if study is not None:
+            self._only = patiently(functools.partial(store.study, study), self._note)
         self._worker = Worker()
         self._made: tuple[Answers, Bench] | None = None  # for the study of the last proposal
-        self._note = observer.on_note
         self._open = contextlib.ExitStack()
         self._refused: set[int] = set()  # studies that this worker cannot evaluate
         self._keep_checkpoints, self._keep_weights = Sparingly(), Sparingly()
@@ -163,7 +164,7 @@ class _Working:
             rules=str(rule_set().version),
         )
         announce = functools.partial(store.announce, self._worker.name, self._environment, tags)
-        patiently(announce, observer.on_note)
+        patiently(announce, self._note)
 
     def until_idle(self, idle_s: float | None) -> int:
         """Evaluate what there is, until there was nothing for `idle_s` seconds."""

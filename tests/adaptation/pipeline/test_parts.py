@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.adaptation.choice import Choices
+from syno.adaptation.pipeline import fine_tuning
 from syno.adaptation.pipeline.fine_tuning import without_dropout
 from syno.adaptation.pipeline.goals import Goal, goal
 from syno.adaptation.pipeline.journal import open_journal
@@ -22,6 +24,8 @@ from syno.adaptation.pipeline.scores import combined
 from syno.adaptation.pipeline.screening import best_fronts
 from syno.network import models
 from syno.store import Store
+
+from .conftest import options
 
 # Settings.
 
@@ -173,9 +177,20 @@ def test_low_rank_is_the_nearest_matrix(trained):
     assert syno.slots(smaller)["first"].kernel[0].out_channels < rank
 
 
-def test_dropout_is_off_in_the_fine_tuning():
+def test_dropout_is_off_in_the_fine_tuning(monkeypatch):
     net = nn.Sequential(nn.Dropout(0.3), nn.Dropout2d(0.2), nn.Linear(2, 2)).train()
     with pytest.raises(KeyError), without_dropout(net):
         assert [each.p for each in net[:2]] == [0.0, 0.0]
         raise KeyError
+    assert [each.p for each in net[:2]] == [0.3, 0.2]
+
+    def train(trained, *_, **__):
+        assert [each.p for each in trained[:2]] == [0.0, 0.0]
+        return SimpleNamespace(status="ok", accuracy=0.5, seconds=1.0)
+
+    monkeypatch.setattr(fine_tuning, "train", train)
+    objective = SimpleNamespace(field="accuracy")
+    subject = SimpleNamespace(original=net, dimension=1, data=None, objective=objective)
+    tuner = fine_tuning.FineTuner(subject, options(), None, 0, print)
+    assert tuner.tuned(net, None, seed=0).value == 0.5
     assert [each.p for each in net[:2]] == [0.3, 0.2]

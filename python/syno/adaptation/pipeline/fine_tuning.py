@@ -23,7 +23,7 @@ from syno.study.evaluate.weights import load_weights, write_weights
 from syno.train import Distillation, Fidelity, NonFinite, train
 from syno.train.stoppers import State
 
-DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout)
+_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout)
 _IN_FILES = str.maketrans({"/": "-", " ": "-", ",": ""})
 
 
@@ -135,6 +135,7 @@ class FineTuner:
         Returns:
             Its results without MACs and parameters, and the network of the first seed.
         """
+        score = self.subject.objective.score
         results: list[FineTuned] = []
         first: nn.Module | None = None
         others = self._others[name] = []
@@ -161,9 +162,10 @@ class FineTuner:
                 checkpoint=None if file is None else file.with_suffix(".checkpoint"),
                 progress=lambda share: progress(round(1000 * share), 1000, ""),
             )
-            if self._is_worse(result.value, self.journal.get("fitted", name)):
+            value = self.journal.get("fitted", name)
+            if value is not None and score(result.value) < score(value):
                 net.load_state_dict(before)
-                result = FineTuned(self.journal.get("fitted", name), result.seconds)
+                result = FineTuned(value, result.seconds)
                 self.note(
                     f"{name}: the fine-tuning made it worse, so the fitted weights are kept\n"
                     "  what to do: a longer training, or a smaller learning rate in a recipe of "
@@ -200,10 +202,6 @@ class FineTuner:
         """The networks of further seeds, in evaluation mode; those whose files are gone missing."""
         return [make() for make in self._others.get(name, [])]
 
-    def _is_worse(self, value: float, fitted: float | None) -> bool:
-        score = self.subject.objective.score
-        return fitted is not None and score(value) < score(fitted)
-
     def _built(
         self, build: Callable[[], nn.Module], structure: Callable[[], nn.Module], file: Path | None
     ) -> nn.Module:
@@ -232,7 +230,7 @@ def without_dropout(net: nn.Module) -> Iterator[None]:
     training: dropout hides them behind noise, and 500 steps of it leave a small GPT-2 worse than
     its fitted weights.
     """
-    before = [(each, each.p) for each in net.modules() if isinstance(each, DROPOUTS)]
+    before = [(each, each.p) for each in net.modules() if isinstance(each, _DROPOUTS)]
     for each, _ in before:
         each.p = 0.0
     try:

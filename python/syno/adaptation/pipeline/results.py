@@ -179,7 +179,7 @@ class Adaptation:
             from syno.engines.tables import engines_table
 
             remark = f"  {self.engines.threads} threads, {self.engines.rounds} rounds"
-            remark += "  (noisy: other processes used the machine)" if self.engines.noisy else ""
+            remark += f"  {numbers.NOISY}" if self.engines.noisy else ""
             found.append(Section("Inference engines", remark, table=engines_table(self.engines)))
         total = sum(self.seconds.values())
         parts = [(name, numbers.duration(seconds)) for name, seconds in self.seconds.items()]
@@ -217,8 +217,12 @@ class Adaptation:
             rounds: the number of timed runs, at least 2.
             progress: called with (completed steps, all steps, description).
 
+        Returns:
+            The times, with speed-ups over the original in eager PyTorch and in its fastest engines.
+
         Raises:
-            UserError: an engine is unknown or not installed.
+            UserError: an engine is unknown or not installed, or a float32 engine computes something
+                else than eager PyTorch.
         """
         from syno.engines import engine
         from syno.engines.compare import compare_engines

@@ -118,8 +118,8 @@ class _Arguments(AdaptationArguments):
     rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
     final: bool = option("Also measure the test split, once, at the end.", False)
     engines: str | None = option(
-        "Inference engines, separated by commas, in which the original and the networks are timed "
-        "at the end, in turns; `all` means all float32 engines that are installed.",
+        "Inference engines as in `syno bench network`, separated by commas, in which the original "
+        "and the networks are timed at the end, in turns; `all` means all that are installed.",
         None,
         metavar="NAMES",
         unset="none",
@@ -157,6 +157,7 @@ def command(given: _Arguments) -> int:
     """
     from syno.adaptation.pipeline.adapt import adapt
 
+    engines = [] if given.engines is None else options.engine_names(given.engines)
     with output.progress("adapting", None, remaining=False) as move:
         found = adapt(
             given.network(),
@@ -179,8 +180,13 @@ def command(given: _Arguments) -> int:
             seed=given.seed,
             progress=watch(move),
         )
-        if given.engines is not None:
-            _compare(found, given.engines, given.options, move)
+        if engines:
+            found.compare(
+                engines,
+                threads=given.options.threads,
+                rounds=given.options.rounds,
+                progress=lambda done, total, what: move(done, f"engines, {done} of {total} {what}"),
+            )
     if given.report is not None:
         found.report(given.report)
     if given.picture is not None:
@@ -206,17 +212,6 @@ def watch(move: output.Move) -> Observer:
             move(done, f"{phase}, {done} of {total} {remark}".strip())
 
     return watch
-
-
-def _compare(found: Adaptation, engines: str, options: AdaptOptions, move: output.Move) -> None:
-    """Time the networks in engines."""
-    names = [name.strip() for name in engines.split(",") if name.strip()]
-    found.compare(
-        [] if names == ["all"] else names,
-        threads=options.threads,
-        rounds=options.rounds,
-        progress=lambda done, total, what: move(done, f"engines, {done} of {total} {what}"),
-    )
 
 
 def _latest(url: str) -> str | None:

@@ -80,11 +80,11 @@ def command(given: _Arguments) -> int:
             model=given.model,
             model_options=dict(given.model_options),
             size=given.size,
-            operators=_names(given.operators),
+            operators=tuple(options.names(given.operators)),
             sizes={} if given.binding is None else checked_binding(given.binding),
-            engines=_names(given.engines),
-            layers=_names(given.layers),
-            tvm_layers=_names(given.tvm),
+            engines=tuple(options.names(given.engines)),
+            layers=tuple(options.names(given.layers)),
+            tvm_layers=tuple(options.names(given.tvm)),
             trials=given.trials,
             batch=given.batch,
             threads=given.threads,
@@ -103,10 +103,6 @@ def command(given: _Arguments) -> int:
     else:
         _print(found)
     return framework.OK if found.layers else framework.NEGATIVE
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _print(found: LayerResults) -> None:

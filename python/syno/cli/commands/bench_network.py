@@ -62,17 +62,13 @@ def command(given: _Arguments) -> int:
     layers in bfloat16). The extra `rivals` installs ONNX Runtime and OpenVINO, the extra `tvm` TVM.
     The INT8 engines are for speed only: their ranges come from one random input.
     """
-    from syno.engines import engine
     from syno.engines.compare import compare_engines
     from syno.engines.picture import save_engines
     from syno.experiments.networks import described, networks_with_operators
     from syno.operands.layers import ORIGINAL
     from syno.operators.specification import checked_binding
 
-    names = [name.strip() for name in given.engines.split(",") if name.strip()]
-    if names == ["all"]:
-        names = list(engine.available(engine.names()))
-    engines = _engines(names or list(engine.available()), given.schedules)
+    engines = _engines(options.engine_names(given.engines), given.schedules)
     sizes = {} if given.binding is None else checked_binding(given.binding)
     networks, example = networks_with_operators(
         given.model,

@@ -72,7 +72,7 @@ def _figures(given: _Arguments, folder: Path) -> int:
     if given.final or given.png or given.study is not None:
         raise UserError("--final, --png and --study are for the page\n  expected: not --figures")
     sources = read_sources(given.results, _present_store(given))
-    only = [name.strip() for name in given.only.split(",") if name.strip()]
+    only = options.names(given.only)
     found = write_figures(sources, folder, only)
     missing = [each for each in found if isinstance(each, Missing)]
     written = [each for each in found if not isinstance(each, Missing)]

@@ -197,7 +197,9 @@ class _Networks:
         original = kind.slot.original
         assert original is not None
         modules: dict[str, nn.Module] = {ORIGINAL: original.eval()}
-        costs = {ORIGINAL: Subject(kind.macs, kind.params, _macs(original, example)[1])}
+        _, padding = _macs(original, example)
+        least = None if kind.macs is None else kind.macs - padding
+        costs = {ORIGINAL: Subject(kind.macs, kind.params, least)}
         failures: dict[str, str] = {}
         for subject in self._subjects:
             try:
@@ -205,8 +207,8 @@ class _Networks:
                     made, cost = self._operator(subject, name, kind)
                 else:
                     made = self._module(subject, original, kind)
-                    macs, least = _macs(made, example)
-                    cost = Subject(macs, _params(made), least)
+                    macs, padding = _macs(made, example)
+                    cost = Subject(macs, _params(made), macs - padding)
             except UserError as reason:
                 failures[subject] = str(reason).partition("\n")[0]
                 continue
@@ -308,7 +310,8 @@ def _checked(
     """
     exact = each.precision == FLOAT32
     moved = (4 if exact else 1) * (values + cost.params)
-    macs = cost.least_macs if each.own and exact else 0
+    least = cost.macs if cost.least_macs is None else cost.least_macs
+    macs = (least or 0) if each.own and exact else 0
     seconds = each.best_ms / 1e3
     roofline = reachable(roofline, seconds, macs, moved)
     floor = roofline.floor(macs, moved)
@@ -333,11 +336,11 @@ def _checked(
 
 
 def _macs(module: nn.Module, example: torch.Tensor) -> tuple[int, int]:
-    """The MACs of the convolutions of a module without biases, and those in bounds of the map."""
-    found = least = 0
+    """The MACs of the convolutions of a module without biases, and how many are on zero padding."""
+    found = in_bounds = 0
 
     def count(conv: nn.Module, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
-        nonlocal found, least
+        nonlocal found, in_bounds
         assert isinstance(conv, nn.Conv2d)
         found += output.numel() * conv.weight[0].numel()
         map_, window = inputs[0][:1, :1], conv.weight[:1, :1]
@@ -350,7 +353,7 @@ def _macs(module: nn.Module, example: torch.Tensor) -> tuple[int, int]:
             conv.dilation,
         )
         per_tap = output.shape[0] * output.shape[1] * conv.weight.shape[1]
-        least += int(taps.sum()) * per_tap
+        in_bounds += int(taps.sum()) * per_tap
 
     handles = [
         conv.register_forward_hook(count)
@@ -361,7 +364,7 @@ def _macs(module: nn.Module, example: torch.Tensor) -> tuple[int, int]:
         module(example)
     for handle in handles:
         handle.remove()
-    return found, least
+    return found, found - in_bounds
 
 
 def _params(module: nn.Module) -> int:

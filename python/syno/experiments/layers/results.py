@@ -52,12 +52,13 @@ class LayerTime:
 class Subject:
     """What computes in a layer: its MACs for the batch, None where unknown, and its parameters.
 
-    least_macs: what no code can skip of the MACs, such as those on zero padding.
+    least_macs: the MACs that no code can skip, which are those that are not on zero padding; all of
+    them if not stated.
     """
 
     macs: int | None
     params: int
-    least_macs: int = 0
+    least_macs: int | None = None
 
 
 @dataclass(frozen=True)
