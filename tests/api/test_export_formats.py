@@ -189,6 +189,7 @@ def test_wrong_folded_weights_are_noticed(tmp_path):
     assert "of the largest output" in run.output
 
 
+@pytest.mark.slow
 def test_a_network_folds_the_weights_of_its_operators(tmp_path):
     net = small_network()
     given = network_subject(net, torch.zeros(1, 3, 8, 8), fold_weights=True)

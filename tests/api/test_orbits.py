@@ -191,6 +191,7 @@ def test_samples_are_one_of_each_orbit(space):
     assert len(symmetric.sample(10**6)) == symmetric.counts()["orbits"]
 
 
+@pytest.mark.slow
 def test_a_sampler_offers_one_of_each_orbit(space):
     wanted = specification(IMAGES)
     sampler = syno.Sampler.from_specification(wanted)

@@ -35,6 +35,7 @@ def test_no_public_call_keeps_memory(tmp_path):
     assert result.returncode == 0, f"{result.stdout[-3000:]}{result.stderr[-3000:]}"
 
 
+@pytest.mark.slow
 def test_a_call_that_keeps_a_hundred_bytes_is_found(tmp_path):
     """The loop itself: functions that leak grow, of Python and beside it; others do not."""
     names = ["Operator.macs", "native function", "leak of Python", "leak of malloc"]

@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from syno.store import Store
 
 SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "store_bench.py"
 
 
+@pytest.mark.slow
 def test_a_store_is_filled_and_used_by_several_processes(tmp_path):
     store, out = tmp_path / "bench.db", tmp_path / "out.json"
     options = {

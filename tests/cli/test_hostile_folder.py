@@ -111,6 +111,7 @@ def test_doctor_runs_no_compiler_of_the_folder(folders: Folders) -> None:
         assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_an_isolated_training(folders: Folders) -> None:
     found = json.loads(
         folders.run(

@@ -88,6 +88,7 @@ def test_mistakes_are_told_without_a_traceback(arguments: tuple[str, ...], messa
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_search_takes_a_model_of_torchvision_and_its_weights(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'runs.db'}"
     torch.manual_seed(5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from syno.store import Store
 
 from .killing import SECONDS, Search
@@ -39,6 +41,7 @@ def decisions(search: Search) -> set[tuple[int, int, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_ladder_killed_at_random_moments_takes_the_same_decisions(tmp_path):
     whole, cut = (Search(tmp_path / name, EVALUATIONS, ladder=True) for name in ("whole", "cut"))
     whole.finish()

@@ -15,7 +15,7 @@ from .test_kill import content
 EVALUATIONS = 11
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def url(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "store.db")

@@ -14,7 +14,7 @@ from .cluster import EVALUATIONS, Cluster, check_log, emptied, expected, table
 SEED = 7
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def cluster(request, tmp_path):
     url = str(tmp_path / "store.db")
     if request.param == "postgresql":

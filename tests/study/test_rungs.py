@@ -238,6 +238,7 @@ def searched(path: str, isolate: bool):
     )
 
 
+@pytest.mark.slow
 def test_survivors_of_a_search_go_on_from_their_checkpoints(tmp_path):
     path = str(tmp_path / "runs.db")
     summary = searched(path, isolate=False)

@@ -100,7 +100,9 @@ def stopping(evaluator, seen, *, delay=0.3):
     return Watch(act)
 
 
-@pytest.mark.parametrize("what", ["baseline", "hang", "orphan_and_hang"])
+@pytest.mark.parametrize(
+    "what", ["baseline", pytest.param("hang", marks=pytest.mark.slow), "orphan_and_hang"]
+)
 def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
     evaluator, folder, what
 ):
@@ -128,6 +130,7 @@ def test_a_long_healthy_baseline_is_not_killed(evaluator, folder):
     assert evaluator.baseline().accuracy == 0.9
 
 
+@pytest.mark.slow
 def test_a_search_that_was_suspended_itself_hears_what_arrived_meanwhile(evaluator, folder):
     (folder / "seconds").write_text(str(0.5 * SILENCE_S))
     evaluator._observer = Watch(lambda _: time.sleep(2 * SILENCE_S))

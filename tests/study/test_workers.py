@@ -225,6 +225,7 @@ def test_a_worker_that_starts_while_the_database_restarts_waits(store, monkeypat
     assert len(store.workers()) == 1
 
 
+@pytest.mark.slow
 def test_a_ladder_is_climbed_by_workers(store):
     study = begun(store, ladder=fake_ladder().to_json())
     threads = in_threads(store, 2, FakeRungs(0.01))

@@ -202,6 +202,7 @@ def test_a_deadline_gives_a_timeout(dataset: DataSet, quick: Fidelity) -> None:
     assert len(outcome.curve) == outcome.epochs_done
 
 
+@pytest.mark.slow
 def test_a_limit_of_processor_time_does_not_count_pauses(dataset: DataSet, quick: Fidelity) -> None:
     began = time.process_time()
     pauses = 0
