@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Table
 from sqlalchemy.exc import DBAPIError
 
+from syno._util.collector import paused_collector
 from syno.store import definitions, schema
 from syno.store.operators import KEY_VERSION, Keys
 from syno.store.raw import Values, lenient, raw_rows, row_name
@@ -69,8 +70,9 @@ def findings(connection: Connection, version: int = schema.VERSION) -> list[Find
         found = found or [Finding(*each) for each in definitions.findings(connection)]
         if not found:
             tables = schema.tables(version)
-            rows = {table.name: raw_rows(connection, table) for table in tables}
-            found = [*_unsealed(tables, rows), *_operators(rows), *_studies(rows)]
+            with paused_collector():
+                rows = {table.name: raw_rows(connection, table) for table in tables}
+                found = [*_unsealed(tables, rows), *_operators(rows), *_studies(rows)]
     except (DBAPIError, UnicodeDecodeError) as error:  # what the checks before did not notice
         if getattr(error, "connection_invalidated", False):  # a server that is gone says nothing
             raise
@@ -91,16 +93,16 @@ def _operators(rows: Rows) -> Iterator[Finding]:
     specifications = {row["id"]: row["content"] for row in rows["specification"]}
     known = Keys()
     for row in rows["operator"]:
-        where = row_name(schema.operator, row)
         if not isinstance(row["text"], str) or not isinstance(row["key"], str):
-            yield Finding(where, "its text or key is not text")
+            yield Finding(row_name(schema.operator, row), "its text or key is not text")
             continue
         if row["key_version"] != KEY_VERSION:
             continue
         content = specifications.get(row["specification_id"])
         key = known.derived(row["text"], content) if isinstance(content, str) else None
         if key != row["key"]:
-            yield Finding(where, f"its text gives the key {key}, and the row has {row['key']}")
+            what = f"its text gives the key {key}, and the row has {row['key']}"
+            yield Finding(row_name(schema.operator, row), what)
 
 
 def _studies(rows: Rows) -> Iterator[Finding]:
@@ -123,19 +125,19 @@ def _chain(study: Values, events: list[Values], replay: Replay) -> Iterator[Find
     """The first break of the chain of a study."""
     head = study["seal"]
     for number, event in enumerate(events, start=1):
-        where = row_name(schema.event, event)
         if event["sequence"] != number:
             missing = {"study_id": study["id"], "sequence": number}
             yield Finding(row_name(schema.event, missing), "it is missing from the log")
             return
         if event["digest"] != event_digest(head, event):
-            yield Finding(where, "its digest does not follow from its content and the event before")
+            what = "its digest does not follow from its content and the event before"
+            yield Finding(row_name(schema.event, event), what)
             return
         head = event["digest"]
         try:
             replay.take(event)
         except ValueError as error:
-            yield Finding(where, str(error))
+            yield Finding(row_name(schema.event, event), str(error))
             return
     if (study["events"], study["head"]) != (len(events), head):
         what = f"its log has {len(events)} events that follow each other, not {study['events']}"

@@ -126,15 +126,16 @@ def waiting(connection: Connection, study: int, worker: str | None = None) -> li
 
     They are in the order of their numbers.
     """
+    # SQLite would read all proposals of the study in the order of an index, to save the sorting of
+    # the few pending ones.
     query = (
-        select(_proposal.id, _proposal.lease, _proposal.heartbeat)
+        select(_proposal.id, _proposal.ask, _proposal.lease, _proposal.heartbeat)
         .where(_proposal.study_id == study, _proposal.state == PENDING)
         .where(or_(*_may_be_free(now(connection), worker)))
-        .order_by(_proposal.ask)
     )
     if worker is not None:
         query = query.where(_proposal.id.not_in(_disputed(study, worker)))
-    rows = connection.execute(query).all()
+    rows = sorted(connection.execute(query), key=lambda row: row.ask)
     time = now(connection) if rows else ""
     return [row.id for row in rows if _is_free(row.lease, row.heartbeat, time, worker)]
 

@@ -279,11 +279,10 @@ def rung_results(connection: Connection, study: int) -> list[RungResult]:
 
 def open_proposals(connection: Connection, study: int) -> list[tuple[int, bool, str | None]]:
     """Return number, whether somebody works on it, and lease of the pending proposals."""
-    rows = connection.execute(
-        select(_proposal.ask, _proposal.lease, _proposal.heartbeat)
-        .where(_proposal.study_id == study, _proposal.state == PENDING)
-        .order_by(_proposal.ask)
-    ).all()
+    query = select(_proposal.ask, _proposal.lease, _proposal.heartbeat).where(
+        _proposal.study_id == study, _proposal.state == PENDING
+    )
+    rows = sorted(connection.execute(query), key=lambda row: row.ask)  # see `leasing.waiting`
     time = now(connection) if rows else ""
     return [(r.ask, leases.is_held(r.lease, r.heartbeat, now=time), r.lease) for r in rows]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from syno._util.checks import parsed_json
 from syno.store.raw import Values
 from syno.store.records import COMPLETED, PENDING
+from syno.store.schema import value_of
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Replay:
     def take(self, event: Values) -> None:
         """The next event, as the database has it. ValueError when it is none that Syno writes."""
         try:
-            data, stored = parsed_json(event["data"]), parsed_json(event["stored"])
+            data, stored = value_of(event["data"]), value_of(event["stored"])
             self._take(event["kind"], data, stored, event["created"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"its content is not that of the kind '{event['kind']}'") from error

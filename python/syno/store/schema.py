@@ -66,6 +66,16 @@ metadata = MetaData()
 _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
+def value_of(document: str) -> Any:
+    """The value of canonical JSON text, as `parsed_json` gives it in twice the time. ValueError for
+    what is no JSON."""
+    try:  # canonical text has no spaces around it, which `json.loads` looks for
+        found, end = _scan(document, 0)
+    except (StopIteration, ValueError, RecursionError):
+        return parsed_json(document)
+    return found if end == len(document) else parsed_json(document)
+
+
 class JsonText(TypeDecorator[Any]):
     """A JSON value as canonical text: the same bytes on every database."""
 
@@ -78,13 +88,7 @@ class JsonText(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """From the database."""
-        if value is None:
-            return None
-        try:  # canonical text has no spaces around it, which `json.loads` looks for
-            found, end = _scan(value, 0)
-        except (StopIteration, ValueError, RecursionError):
-            return parsed_json(value)
-        return found if end == len(value) else parsed_json(value)
+        return None if value is None else value_of(value)
 
 
 def _reference(name: str, target: str, *, null: bool = False) -> Column[int]:

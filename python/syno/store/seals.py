@@ -7,9 +7,11 @@ that the database gives are no part of it; whoever refers to a row names id and 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from sqlalchemy import Boolean, Column, Float, Integer, Table
@@ -22,18 +24,24 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 # Not in a seal: ids and seals, and what the log says of a study.
 _LEFT_OUT = {"id", "seal"}
 _LEFT_OUT_OF = {"study": {"events", "head"}}
+_SEALED_OF_EVENTS = ("sequence", "kind", "data", "created", "stored")
 
 
 def digest_of(content: object) -> str:
     """32 hexadecimal digits that name a value of lists, texts and numbers."""
-    text = _encode(content)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return _digest(_encode(content))
 
 
-def sealed_columns(table: Table) -> list[Column[Any]]:
+@functools.cache
+def sealed_columns(table: Table) -> tuple[Column[Any], ...]:
     """The columns that a seal covers, in order."""
     left_out = _LEFT_OUT | _LEFT_OUT_OF.get(table.name, set())
-    return [column for column in table.columns if column.name not in left_out]
+    return tuple(column for column in table.columns if column.name not in left_out)
+
+
+@functools.cache
+def _sealed_names(table: Table) -> tuple[str, ...]:
+    return tuple(str(column.name) for column in sealed_columns(table))
 
 
 def seal(table: Table, values: Mapping[str, object]) -> str:
@@ -44,18 +52,27 @@ def seal(table: Table, values: Mapping[str, object]) -> str:
 
 def seal_of_stored(table: Table, values: Mapping[str, object]) -> str:
     """The seal of a row with these values, as the database gave them."""
-    return _seal(table, [as_stored(values.get(column.name)) for column in sealed_columns(table)])
+    return _seal(table, map(values.get, _sealed_names(table)))
 
 
 def event_digest(before: str, values: Mapping[str, object]) -> str:
     """The digest of an event that follows the one with the digest `before`; its values as the
     database has them."""
-    names = ("sequence", "kind", "data", "created", "stored")
-    return digest_of([before, *(as_stored(values[name]) for name in names)])
+    return _digest_of_values([before, *[values[name] for name in _SEALED_OF_EVENTS]])
 
 
-def _seal(table: Table, values: Sequence[object]) -> str:
-    return digest_of([table.name, *values])
+def _seal(table: Table, values: Iterable[object]) -> str:
+    return _digest_of_values([str(table.name), *values])
+
+
+def _digest_of_values(values: list[Any]) -> str:
+    """`digest_of` of values as a database gives them. All rows pass through here when a store is
+    opened, and `json.dumps` takes longer for so short a list."""
+    return _digest("[" + ",".join([_TEXTS[type(value)](value) for value in values]) + "]")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _stored(column: Column[Any], value: Any) -> object:
@@ -80,3 +97,22 @@ def as_stored(value: object) -> object:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return hashlib.sha256(bytes(value)).hexdigest()
     return value
+
+
+def _text_as_stored(value: object) -> str:
+    return _encode(as_stored(value))
+
+
+def _text_of_float(value: float) -> str:
+    is_finite = value - value == 0.0
+    return float.__repr__(value + 0.0) if is_finite else _text_as_stored(value)
+
+
+# The JSON text of a value as a seal has it, by the type that a database gives.
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    str: encode_basestring_ascii,
+    int: int.__repr__,
+    type(None): lambda _: "null",
+    float: _text_of_float,
+    **dict.fromkeys((bool, bytes, bytearray, memoryview), _text_as_stored),
+}

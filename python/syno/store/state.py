@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
+from syno._util.collector import paused_collector
 from syno.store import log, quarantine
 from syno.store.evaluation import Evaluation
 from syno.store.objective import objective_of
@@ -174,6 +175,10 @@ class StudyState:
         Args:
             connection: a transaction whose statements see one state, or which has locked the study.
         """
+        with paused_collector():
+            return self._read(connection)
+
+    def _read(self, connection: Connection) -> bool:
         events = log.events(connection, self.study.id, after=self.seen)
         if not events:
             return False

@@ -12,6 +12,7 @@ from typing import cast
 
 from sqlalchemy import Connection, select
 
+from syno._util.collector import paused_collector
 from syno._util.errors import UserError
 from syno.store import log, quarantine, schema
 from syno.store.documents import EventData, SettingsDocument
@@ -166,6 +167,11 @@ def current_settings(study: StudyRecord, events: Iterable[EventRecord]) -> Setti
 
 def summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     """Read a whole study, within the transaction of the caller."""
+    with paused_collector():
+        return _summarize(connection, study)
+
+
+def _summarize(connection: Connection, study: StudyRecord) -> StudySummary:
     every = _evaluations(connection, study)
     found = [e for e in every if is_compared(e)]
     events = log.events(connection, study.id)

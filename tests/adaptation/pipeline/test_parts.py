@@ -177,6 +177,18 @@ def test_low_rank_is_the_nearest_matrix(trained):
     assert syno.slots(smaller)["first"].kernel[0].out_channels < rank
 
 
+def test_whole_branches_are_kept_in_the_fine_tuning():
+    net = models.build("efficientnet_v2_s", classes=4, channels=3, size=32)
+    branches = [each for each in net.modules() if type(each).__name__ == "StochasticDepth"]
+    before = [each.p for each in branches]
+    assert max(before) > 0.1
+    x = torch.ones(1000, 1)
+    with without_dropout(net):
+        assert all(torch.equal(each.train()(x), x) for each in branches)
+    assert [each.p for each in branches] == before
+    assert not torch.equal(branches[-1](x), x)
+
+
 def test_dropout_is_off_in_the_fine_tuning(monkeypatch):
     net = nn.Sequential(nn.Dropout(0.3), nn.Dropout2d(0.2), nn.Linear(2, 2)).train()
     with pytest.raises(KeyError), without_dropout(net):

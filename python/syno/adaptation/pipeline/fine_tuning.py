@@ -24,6 +24,8 @@ from syno.train import Distillation, Fidelity, NonFinite, train
 from syno.train.stoppers import State
 
 _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout)
+# Modules of torchvision and timm that drop whole branches, by the name of their class.
+_BRANCHES = {"StochasticDepth": "p", "DropPath": "drop_prob"}
 _IN_FILES = str.maketrans({"/": "-", " ": "-", ",": ""})
 
 
@@ -224,20 +226,24 @@ class FineTuner:
 
 @contextmanager
 def without_dropout(net: nn.Module) -> Iterator[None]:
-    """Let a network drop nothing inside of the block.
+    """Let a network drop nothing inside of the block: no elements, and no branches.
 
     The outputs of a trained network are what a student learns, in evaluation mode and with little
     training: dropout hides them behind noise, and 500 steps of it leave a small GPT-2 worse than
     its fitted weights.
     """
-    before = [(each, each.p) for each in net.modules() if isinstance(each, _DROPOUTS)]
-    for each, _ in before:
-        each.p = 0.0
+    before = [
+        (each, name, getattr(each, name))
+        for each in net.modules()
+        if (name := "p" if isinstance(each, _DROPOUTS) else _BRANCHES.get(type(each).__name__))
+    ]
+    for each, name, _ in before:
+        setattr(each, name, 0.0)
     try:
         yield
     finally:
-        for each, probability in before:
-            each.p = probability
+        for each, name, probability in before:
+            setattr(each, name, probability)
 
 
 def _restored(structure: Callable[[], nn.Module], file: Path) -> nn.Module:
