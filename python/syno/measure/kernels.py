@@ -25,7 +25,13 @@ from syno._util.torch_threads import torch_threads
 from syno.codegen.native import Variant, compile_operator
 from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.plans import PYTORCH, choose_plan
-from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
+from syno.measure.roofline import (
+    Roofline,
+    checked_time,
+    fewest_products,
+    measure_roofline,
+    reachable,
+)
 from syno.measure.timing import (
     CPP,
     NOISE,
@@ -59,8 +65,9 @@ class KernelTime:
     best_ms, median_ms, spread_ms: over all rounds; spread is the interquartile range.
     speedup: how many times as fast as the baseline, the median over rounds; None of the baseline.
     macs: of the plan that it runs; bytes: input, weights and output, once each.
-    roofline: the share of what the machine can do in the best round, None of vendor kernels, which
-    may need fewer MACs than the definition (Winograd, FFT).
+    roofline: the share of what the machine can do in the best round, with all MACs that are not on
+    zero padding; above 1 where rows are computed in pairs, with fewer products. None of vendor
+    kernels, which may need fewer MACs than the definition (Winograd, FFT).
     outputs: how many outputs were compared with the interpreter before.
     """
 
@@ -538,9 +545,11 @@ def time_candidates(
         share = None
         if candidate.own:
             least = candidate.macs if candidate.least_macs is None else candidate.least_macs
-            run.roofline = reachable(run.roofline, min(own), least, candidate.bytes)
-            floor = run.roofline.floor(least, candidate.bytes)
-            share = floor / checked_time(f"{candidate.kernel} in {layer}", min(own), floor)
+            products = fewest_products(least)
+            run.roofline = reachable(run.roofline, min(own), products, candidate.bytes)
+            floor = run.roofline.floor(products, candidate.bytes)
+            best = checked_time(f"{candidate.kernel} in {layer}", min(own), floor)
+            share = run.roofline.floor(least, candidate.bytes) / best
         kernel = candidate.kernel
         if candidate.plan != 1:
             gain = speedup(cheapest[kernel], own)

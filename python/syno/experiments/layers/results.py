@@ -30,7 +30,8 @@ class LayerTime:
     times as fast as the original layer is in the fastest engine that is not part of Syno, and in
     eager PyTorch. floor_ms: what the machine needs at least, by its roofline; of engines that
     are not part of Syno, whose kernels may need fewer MACs than the definition, by their bytes
-    alone. roofline: the floor as a share of the best time, None for these engines.
+    alone. roofline: the floor as a share of the best time, None for these engines; above 1 where
+    rows are computed in pairs, with fewer products.
     """
 
     subject: str
