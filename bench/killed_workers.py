@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -26,9 +25,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from machine_report import report
+
 from syno import UserError
 from syno.store import Store
-from syno.store.environment import capture_environment
 
 SYNO = [sys.executable, "-m", "syno"]
 _RAY = Path(sys.executable).with_name("ray")
@@ -74,7 +74,7 @@ def kill_in_turns(search: subprocess.Popen[str], url: str, every: float) -> int:
 
 
 def outcome(url: str) -> dict[str, Any]:
-    """What the study holds. AssertionError if an operator was counted twice, or is still open."""
+    """What the study holds. AssertionError if an operator was counted twice."""
     with Store.open(url, read_only=True) as store:  # it checks all rows
         study = store.study()
         summary = store.summary(study)
@@ -148,15 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="syno-killed-") as folder:
         found = measured(Path(folder), given)
-    environment = capture_environment(threads=1, rules="")
-    found["machine"] = {"processor": environment.device, "cores": os.cpu_count()}
-    found["versions"] = dict(environment.libraries) | {"python": sys.version.split()[0]}
-    found["commit"] = environment.commit
-    shown = json.dumps(found, indent=1)
-    if given.out is None:
-        print(shown)
-    else:
-        given.out.write_text(shown + "\n", encoding="utf-8")
+    report(found, given.out)
     sys.exit(0 if found["exit_code"] == 0 else 1)
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import json
 import math
 import os
 import random
@@ -32,6 +31,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from machine_report import report
 from sqlalchemy import Connection, func, insert, select, text
 
 from syno.store import (
@@ -491,20 +491,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     with address(given) as url:
         found = measured(url, given)
-    environment = capture_environment(threads=1, rules="")
-    found["machine"] = {
-        "processor": environment.device,
-        "cores": os.cpu_count(),
-        "platform": environment.platform,
-        "load_before": os.getloadavg()[2],
-    }
-    found["versions"] = dict(environment.libraries) | {"python": sys.version.split()[0]}
-    found["commit"] = environment.commit
-    shown = json.dumps(found, indent=1)
-    if given.out is None:
-        print(shown)
-    else:
-        given.out.write_text(shown + "\n", encoding="utf-8")
+    report(found, given.out)
 
 
 if __name__ == "__main__":

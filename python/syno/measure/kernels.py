@@ -25,13 +25,7 @@ from syno._util.torch_threads import torch_threads
 from syno.codegen.native import Variant, compile_operator
 from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.plans import PYTORCH, choose_plan
-from syno.measure.roofline import (
-    Roofline,
-    checked_time,
-    fewest_products,
-    measure_roofline,
-    reachable,
-)
+from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import (
     CPP,
     NOISE,
@@ -545,10 +539,9 @@ def time_candidates(
         share = None
         if candidate.own:
             least = candidate.macs if candidate.least_macs is None else candidate.least_macs
-            products = fewest_products(least)
-            run.roofline = reachable(run.roofline, min(own), products, candidate.bytes)
-            floor = run.roofline.floor(products, candidate.bytes)
-            best = checked_time(f"{candidate.kernel} in {layer}", min(own), floor)
+            run.roofline = reachable(run.roofline, min(own), least, candidate.bytes)
+            possible = run.roofline.least_time(least, candidate.bytes)
+            best = checked_time(f"{candidate.kernel} in {layer}", min(own), possible)
             share = run.roofline.floor(least, candidate.bytes) / best
         kernel = candidate.kernel
         if candidate.plan != 1:

@@ -30,7 +30,7 @@ from syno.codegen.native import FLAGS, compile_operator, find_compiler, processo
 from syno.codegen.native.trial import trial
 from syno.codegen.verify import verify
 from syno.measure import timing
-from syno.measure.roofline import checked_time, fewest_products, measure_roofline, reachable
+from syno.measure.roofline import checked_time, measure_roofline, reachable
 from syno.measure.timing import (
     CPP,
     NOISE,
@@ -384,10 +384,9 @@ def _check_reachable(
         return  # the micro-benchmark needs OpenMP
     roofline = measure_roofline(threads)
     for code in codes:
-        best = min(times[code.number])
-        macs = fewest_products(plans[code.number].macs_in_bounds)
+        best, macs = min(times[code.number]), plans[code.number].macs_in_bounds
         roofline = reachable(roofline, best, macs, code.bytes)
-        checked_time(f"plan {code.number}", best, roofline.floor(macs, code.bytes))
+        checked_time(f"plan {code.number}", best, roofline.least_time(macs, code.bytes))
 
 
 # --- the cache ------------------------------------------------------------------------------------

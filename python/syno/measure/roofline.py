@@ -76,6 +76,15 @@ class Roofline:
         """
         return max(2 * macs / self.flops, moved / self.bandwidth(moved))
 
+    def least_time(self, macs: int, moved: int) -> float:
+        """Return the time in seconds below which a time of Syno's code is wrong.
+
+        The code computes neighbouring rows of a convolution in pairs, with four products for six
+        MACs (Winograd's F(2, 3): Lavin and Gray, "Fast algorithms for convolutional neural
+        networks", 2015).
+        """
+        return self.floor(macs * 2 // 3, moved)
+
 
 class UnstableRooflineError(UserError):
     """Passes that disagree on what the processor can do: something else uses it."""
@@ -83,15 +92,6 @@ class UnstableRooflineError(UserError):
 
 class ImpossibleTimeError(UserError):
     """A time that the processor cannot reach: the kernel, or the clock, is wrong."""
-
-
-def fewest_products(macs: int) -> int:
-    """The least products that compiled code of Syno takes for so many MACs.
-
-    It computes neighbouring rows of a convolution in pairs, with four products for six (Winograd's
-    F(2, 3): Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015).
-    """
-    return macs * 2 // 3
 
 
 def checked_time(name: str, seconds: float, floor: float) -> float:
@@ -106,12 +106,12 @@ def checked_time(name: str, seconds: float, floor: float) -> float:
 
 
 def reachable(roofline: Roofline, seconds: float, macs: int, moved: int) -> Roofline:
-    """The roofline, measured again where `seconds` is below its floor, some times at most.
+    """The roofline, measured again where `seconds` is below its `least_time`, some times at most.
 
     Something else may have used the machine while it was measured.
     """
     for _ in range(_TRIES):
-        if seconds * SLACK >= roofline.floor(macs, moved):
+        if seconds * SLACK >= roofline.least_time(macs, moved):
             break
         roofline = roofline.faster_of(measure_roofline.__wrapped__(roofline.threads))
     return roofline

@@ -23,13 +23,7 @@ from syno.engines.engine import FLOAT32, Engine
 from syno.experiments.layers import results
 from syno.experiments.layers.results import ORIGINAL, LayerResults, LayerRun, LayerTime, Subject
 from syno.experiments.layers.tvm_layer import TvmLayer
-from syno.measure.roofline import (
-    Roofline,
-    checked_time,
-    fewest_products,
-    measure_roofline,
-    reachable,
-)
+from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.slots import SlotKind, fitting_binding, network_with_slots, slot_kinds
 from syno.network.placeholder import checked_slots
 from syno.network.substitute import replace
@@ -319,9 +313,8 @@ def _checked(
     least = cost.macs if cost.least_macs is None else cost.least_macs
     macs = (least or 0) if each.own and exact else 0
     seconds = each.best_ms / 1e3
-    products = fewest_products(macs)
-    roofline = reachable(roofline, seconds, products, moved)
-    possible = roofline.floor(products, moved)
+    roofline = reachable(roofline, seconds, macs, moved)
+    possible = roofline.least_time(macs, moved)
     checked_time(f"{each.network} in {label} in {each.engine}", seconds, possible)
     floor = roofline.floor(macs, moved)
     known = each.own and exact and cost.macs is not None
