@@ -102,6 +102,16 @@ def test_an_engine_computes_what_the_network_computes(name: str) -> None:
     assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items())
 
 
+def test_networks_of_one_class_stay_as_torch_compiled_them() -> None:
+    nets = [small() for _ in range(4)]
+    with torch._dynamo.config.patch(recompile_limit=2), torch.inference_mode():
+        calls = [engine.get("inductor").prepare(net, EXAMPLE, 1) for net in nets]
+    # Compiled again, it would be without constant weights.
+    with torch.compiler.set_stance("fail_on_recompile"), torch.inference_mode():
+        for net, call in zip(nets, calls, strict=True):
+            torch.testing.assert_close(call(), net(EXAMPLE))
+
+
 def test_a_speed_up_above_one_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Fake(wait=0.05))
     found = compare_engines({"original": small()}, EXAMPLE, ["fake"], threads=1, rounds=3)

@@ -38,7 +38,7 @@ CPP = listed(
         ),
         "window read backwards": ("even window", r"a1\[4\*c \+ k_\]", "a1[4*c + 3 - k_]"),
         "windows of two axes swapped": (
-            *("two windows", r"a1\[9\*c \+ 3\*k_ \+ l_\]", "a1[9*c + k_ + 3*l_]"),
+            *("two windows", r"a1\[9\*c_ \+ 3\*k_ \+ l_\]", "a1[9*c_ + k_ + 3*l_]"),
         ),
         "guard of a weight's window dropped": (
             *("window of a weight", _LOAD_WEIGHT, _gather("a1[5*c + (h + k_ + 4) % 5]")),

@@ -344,3 +344,58 @@ def test_arrays_that_the_epilogue_does_not_name_are_refused():
     plain.pack([np.ones(shape) for shape in shapes.weights])
     with pytest.raises(UserError, match="has other parts"):
         plain(x, bias=channels)
+
+
+# Rows that windows read again and again: with one window, with two, without a weight, and dilated.
+WINDOWS = {
+    "depthwise": emitted.zoo()["depthwise"].operator.text,
+    "of one axis": """syno operator 1
+out [N, C, H, W]
+in [N, C, H, W]
+reduce k -> r0
+contract o1:keep r0:keep
+unfold o2 r0 -> c0
+match o0 o1 c0 o3
+""",
+    "pooling": """syno operator 1
+out [N, C, H, W]
+in [N, C, H, W]
+reduce k -> r0
+reduce k -> r1
+unfold o2 r0 -> c0
+unfold o3 r1 -> c1
+match o0 o1 c0 c1
+""",
+    "dilated": """syno operator 1
+out [N, C, H, W]
+in [N, C, H, W]
+reduce k -> r0
+reduce k -> r1
+contract o1:keep r0:keep r1:keep
+stride r0 s -> c0
+unfold o2 c0 -> c1
+unfold o3 r1 -> c2
+match o0 o1 c1 c2
+""",
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_over_rows(name):
+    operator = Operator.from_text(WINDOWS[name])
+    kernels = []
+    for k, h, w in ((3, 7, 7), (3, 16, 20), (5, 8, 33), (2, 4, 16), (7, 14, 3), (4, 2, 70), (3, 13, 5)):
+        binding = {"N": 1, "C": 3, "H": h, "W": w, "k": k, "s": 2}
+        case = Case(operator, {name: binding[name] for name in operator.variables})
+        kernels += [
+            Kernel(case, Variant("bias+residual", 1, order, order)) for order in (None, NHWC)
+        ]
+    _check_all(kernels)
+
+
+def test_windows_over_rows_load_what_they_share_once():
+    for name, met in (("depthwise", 9), ("of one axis", 9), ("pooling", 9), ("dilated", 11)):
+        operator = Operator.from_text(WINDOWS[name])
+        binding = {"N": 1, "C": 3, "H": 14, "W": 20, "k": 3, "s": 2}
+        case = Case(operator, {name: binding[name] for name in operator.variables})
+        assert f"r < {met}; ++r" in Kernel(case).emitted("op")[0], name

@@ -10,6 +10,7 @@ from torch import nn
 
 from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
+from syno._util.torch_code import with_own_code
 from syno.codegen.native import no_compiler
 from syno.engines.engine import FLOAT32, Engine
 
@@ -61,21 +62,24 @@ class Inductor:
         use_private_compiler_caches()
         from torch._inductor import config
 
-        # Graphs of another network in this process must not count against the limit of recompiles.
-        torch.compiler.reset()
-        compiled = torch.compile(copy.deepcopy(net), dynamic=False)
-        try:
-            with config.patch(freezing=True), torch.no_grad():
-                compiled(example)
-        except Exception as error:
-            raise UserError(f"TorchInductor cannot compile the network: {error}") from error
-
-        def run() -> torch.Tensor:
-            # Inference tensors would be another kind of input, for which it would compile again.
+        def call() -> torch.Tensor:
+            # Both of the compilation and of all calls: in another mode it would compile again, and
+            # then without constant weights. Inference tensors are another kind of input, too.
             with torch.inference_mode(False), torch.no_grad():
                 return _tensor(compiled(example))
 
-        return run
+        with torch.inference_mode(False):
+            # No reset of Dynamo: networks compiled before would be compiled again.
+            compiled = torch.compile(with_own_code(copy.deepcopy(net)), dynamic=False)
+            example = example.clone()
+        try:
+            with config.patch(freezing=True):
+                call()
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(f"TorchInductor cannot compile the network: {error}") from error
+        return call
 
 
 def _tensor(output: object) -> torch.Tensor:

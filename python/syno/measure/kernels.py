@@ -21,6 +21,7 @@ import torch
 from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
+from syno._util.torch_code import with_own_code
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import Variant, compile_operator
 from syno.measure.kernel_tuning import tune_kernel
@@ -500,7 +501,7 @@ def compiled(
     import torch._inductor.config as inductor
 
     # No reset of Dynamo: functions compiled before would be compiled again, without the setting.
-    function = torch.compile(module, options={"max_autotune": not freeze}, dynamic=False)
+    function = torch.compile(with_own_code(module), options={"max_autotune": not freeze}, dynamic=False)
     # Dynamo asks the setting while it traces, which is in the first call.
     with inductor.patch(freezing=freeze):
         function(x)

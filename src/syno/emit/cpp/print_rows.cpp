@@ -13,6 +13,7 @@ namespace syno::cpp {
 namespace {
 
 constexpr std::int64_t kMostUnrolled = 16;
+constexpr std::int64_t kMostUnrolledRow = 64;
 // Tables of where lanes stand: entries, and how far from each other.
 constexpr std::int64_t kMostPlaces = 8192;
 constexpr std::int64_t kFarthestPlace = (std::int64_t{1} << 31) - 2;
@@ -30,8 +31,17 @@ class RowPrinter {
         inner_tile_(tiles_inner(program, rows)),
         names_(c_names(rows.nest)) {
     stored_ = flat_address(program, nest(), nest().store);
-    for (const Access& operand : nest().operands)
+    for (std::size_t o = 0; o < nest().operands.size(); ++o) {
+      Access operand = nest().operands[o];
       addresses_.push_back(flat_address(program, nest(), operand));
+      slides_.push_back(slides(program, rows, o));
+      if (slides_[o]) {
+        addresses_[o] = without(addresses_[o], rows.window);
+        for (Condition& condition : operand.conditions)
+          condition.index = without(condition.index, rows.window);
+      }
+      conditions_.push_back(std::move(operand.conditions));
+    }
   }
 
   void print(const std::string& name) {
@@ -51,6 +61,8 @@ class RowPrinter {
       if (uses_lane(o) && !is_strided(o) && !rotation(o)) print_places(o);
     }
     open_rows();
+    // The masks of the ends of a row become constants.
+    if (rows_.window >= 0 && length <= kMostUnrolledRow && sum_count() <= kMostUnrolled) unroll();
     out_.line("for (long v = 0; v < kLength; v += kParts * kLanes) {").indent();
     out_.line("Vector sum[kTile][kParts] = {};");
     sums();
@@ -66,6 +78,13 @@ class RowPrinter {
     return std::string(source_type(known ? ends_.operands[operand] : Element::kFloat32));
   }
   std::string text(const Index& index) const { return index.text(names_); }
+  // Where the tile and the window meet is the variable r.
+  std::string text(std::size_t operand, const Index& index) const {
+    if (!slides_[operand]) return text(index);
+    std::vector<std::string> names = names_;
+    names[at(rows_.tile)] = "r";
+    return index.text(names);
+  }
 
   // The tile's axis is the variable c; the lane's axis is 0, or `lane`.
   std::string address(std::size_t operand, const std::string& lane = "") {
@@ -83,11 +102,16 @@ class RowPrinter {
   std::string row_address(std::size_t operand) const {
     Index index = without(addresses_[operand], rows_.lane);
     if (in_tile(operand)) index = without(index, rows_.tile);
-    return text(index);
+    return text(operand, index);
   }
   std::string tile_step(std::size_t operand) const {
     if (!in_tile(operand)) return "";
     return " + c * " + std::to_string(addresses_[operand].coefficient(rows_.tile));
+  }
+
+  // Whether it is another one for each element of the window.
+  bool in_window(std::size_t operand) const {
+    return rows_.window >= 0 && addresses_[operand].depends_on(rows_.window);
   }
 
   bool uses_lane(std::size_t operand) const {
@@ -96,7 +120,7 @@ class RowPrinter {
   }
 
   bool in_tile(std::size_t operand) const {
-    return rows_.tile >= 0 && addresses_[operand].depends_on(rows_.tile);
+    return rows_.tile >= 0 && !slides_[operand] && addresses_[operand].depends_on(rows_.tile);
   }
 
   bool is_strided(std::size_t operand) const {
@@ -161,9 +185,9 @@ class RowPrinter {
   int open_loops(std::size_t first, std::size_t last, const std::vector<std::size_t>& operands) {
     std::vector<std::string> tests;
     for (const std::size_t o : operands) {
-      for (const Condition& condition : nest().operands[o].conditions) {
+      for (const Condition& condition : conditions_[o]) {
         if (rows_.lane >= 0 && condition.index.depends_on(rows_.lane)) continue;
-        const std::string one = test(text(condition.index), condition.extent);
+        const std::string one = test(text(o, condition.index), condition.extent);
         if (std::find(tests.begin(), tests.end(), one) == tests.end()) tests.push_back(one);
       }
     }
@@ -187,7 +211,11 @@ class RowPrinter {
     for (const std::size_t a : summed) {
       const std::string& name = names_[a];
       const std::int64_t extent = nest().axes[a].extent;
-      if (short_loop[a]) unroll();
+      if (short_loop[a] || static_cast<int>(a) == rows_.window) unroll();
+      if (static_cast<int>(a) == rows_.window) {
+        open("for (long r = 0; r < " + std::to_string(met()) + "; ++r)");
+        continue;
+      }
       open("for (long " + name + " = 0; " + name + " < " + std::to_string(extent) + "; ++" + name +
            ")");
     }
@@ -196,6 +224,18 @@ class RowPrinter {
       if (uses_lane(o) && is_strided(o)) bounds(o);
     }
     return depth;
+  }
+
+  // How many products each element of the result is the sum of.
+  std::int64_t sum_count() const {
+    std::int64_t count = 1;
+    for (std::size_t a = nest().outputs; a < nest().axes.size(); ++a) count *= nest().axes[a].extent;
+    return count;
+  }
+
+  // How many different elements the tile and the window meet in.
+  std::int64_t met() const {
+    return extent(rows_.tile) + rows_.step * (extent(rows_.window) - 1);
   }
 
   // Adds the product of the operands, of `factor` and of `tile_factor` to `sum`, for all parts and all of the tile.
@@ -214,11 +254,14 @@ class RowPrinter {
     for (const std::size_t o : operands) {
       const std::string number = std::to_string(o);
       if (!uses_lane(o)) {
-        times(in_tile(o) ? tiled_splats : splats, "a" + number + "[" + address(o) + "]");
+        times(in_tile(o) || in_window(o) ? tiled_splats : splats, "a" + number + "[" + address(o) + "]");
       } else if (in_tile(o)) {
         times(tiled, lanes(o));
       } else {
-        out_.line("const Vector p" + number + " = " + lanes(o) + ";");
+        const bool kept = slides_[o];
+        out_.line(std::string(kept ? "" : "const ") + "Vector p" + number + " = " + lanes(o) + ";");
+        // Otherwise each product would load it again.
+        if (kept) out_.line("SYNO_HOLD(p" + number + ");");
         times(product, "p" + number);
       }
     }
@@ -228,7 +271,17 @@ class RowPrinter {
     if (shared) out_.line("const Vector p = " + product + ";");
     if (shared) tiled = tiled.empty() ? "p" : "p * " + tiled;
     if (tiled.empty()) tiled = "splat(1.0f)";
-    if (has_tile && rows_.tile >= 0) {
+    if (rows_.window >= 0) {
+      const std::string& window = names_[at(rows_.window)];
+      const std::string step = std::to_string(rows_.step);
+      unroll();
+      out_.line("for (long " + window + " = 0; " + window + " < " +
+                std::to_string(extent(rows_.window)) + "; ++" + window + ") {")
+          .indent();
+      out_.line("const long c = r - " + (rows_.step == 1 ? "" : step + " * ") + window + ";");
+      out_.line("if (0 <= c && c < kTile) " + sum + "[c][j] += " + tiled + ";");
+      out_.dedent().line("}");
+    } else if (has_tile && rows_.tile >= 0) {
       unroll();
       out_.line("for (long c = 0; c < kTile; ++c) " + sum + "[c][j] += " + tiled + ";");
     } else {
@@ -242,12 +295,12 @@ class RowPrinter {
     const std::string number = std::to_string(o);
     std::string first = "0";
     std::string last = "kLength";
-    for (const Condition& condition : nest().operands[o].conditions) {
+    for (const Condition& condition : conditions_[o]) {
       const std::int64_t step = condition.index.coefficient(rows_.lane);
       if (step == 0) continue;
       const Index rest = without(condition.index, rows_.lane);
-      const std::string least = text(rest * -1);
-      const std::string most = text(rest * -1 + Index(condition.extent));
+      const std::string least = text(o, rest * -1);
+      const std::string most = text(o, rest * -1 + Index(condition.extent));
       const auto over = [&](const std::string& value) {
         return step == 1 ? value : "ceil_divide(" + value + ", " + std::to_string(step) + ")";
       };
@@ -275,7 +328,7 @@ class RowPrinter {
     std::int64_t entries = extent(rows_.lane);
     for (std::size_t a = 0; a < nest().axes.size(); ++a) {
       const int axis = static_cast<int>(a);
-      const auto& conditions = nest().operands[o].conditions;
+      const auto& conditions = conditions_[o];
       const bool asked = part.depends_on(axis) ||
                          std::any_of(conditions.begin(), conditions.end(), [&](const Condition& c) {
                            return c.index.depends_on(rows_.lane) && c.index.depends_on(axis);
@@ -301,7 +354,7 @@ class RowPrinter {
     print_decode(out_, nest(), *axes, "s");
     std::vector<std::string> names = names_;
     names[at(rows_.lane)] = "lane";
-    for (const Condition& condition : nest().operands[o].conditions) {
+    for (const Condition& condition : conditions_[o]) {
       if (!condition.index.depends_on(rows_.lane)) continue;
       out_.line("if (!(" + test(condition.index.text(names), condition.extent) +
                 ")) return kNowhere;");
@@ -347,7 +400,7 @@ class RowPrinter {
     names[at(rows_.lane)] = "(l + lane)";
     std::string value = "a" + number + "[" + address(o, "(l + lane)") + "]";
     std::string tests;
-    for (const Condition& condition : nest().operands[o].conditions)
+    for (const Condition& condition : conditions_[o])
       tests += (tests.empty() ? "" : " && ") + test(condition.index.text(names), condition.extent);
     if (!tests.empty()) value = tests + " ? " + value + " : 0.0f";
     return "gather(kLength - l, [&](long lane) { return " + value + "; })";
@@ -424,7 +477,10 @@ class RowPrinter {
   bool inner_tile_;
   std::vector<std::string> names_;
   Index stored_;
+  // Of the operands; without the window where they slide along it.
   std::vector<Index> addresses_;
+  std::vector<std::vector<Condition>> conditions_;
+  std::vector<bool> slides_;
 };
 
 }  // namespace

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t kMostTile = 8;
 constexpr std::int64_t kMostFusedTile = 16;
+// Everything that a window reads is unrolled.
+constexpr std::int64_t kMostWindow = 8;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -124,6 +126,65 @@ void choose_tile(const LoopProgram& program, RowLoops& rows, std::size_t kept, b
   }
 }
 
+// Whether the index depends on two axes by `first` + `step` * `second` alone, or on neither.
+bool slides_along(const Index& index, int first, int second, std::int64_t step) {
+  if (!index.depends_on(first) && !index.depends_on(second)) return true;
+  return is_linear(index, first) && is_linear(index, second) && index.coefficient(first) != 0 &&
+         index.coefficient(second) == step * index.coefficient(first);
+}
+
+// Whether the tile and the window meet in what vectors are loaded from, and all else is one number for all lanes that
+// the tile does not change.
+bool is_window(const LoopProgram& program, const RowLoops& rows) {
+  if (rows.tile == rows.lane ||
+      !is_linear(flat_address(program, rows.nest, rows.nest.store), rows.tile))
+    return false;
+  bool meet = false;
+  for (std::size_t o = 0; o < rows.nest.operands.size(); ++o) {
+    const Access& operand = rows.nest.operands[o];
+    const Index address = flat_address(program, rows.nest, operand);
+    if (slides(program, rows, o)) {
+      if (!is_strided(address, operand, rows.lane) || address.coefficient(rows.lane) != 1) return false;
+      meet = true;
+    } else if (depends_on(operand, rows.tile) || address.depends_on(rows.tile) ||
+               depends_on(operand, rows.lane) || in_conditions(operand, rows.window)) {
+      return false;
+    }
+  }
+  return meet;
+}
+
+// Rows of an output that windows read again and again, such as those of a depthwise convolution or of pooling.
+void choose_window(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
+  if (rows.lane < 0) return;
+  for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
+    const std::int64_t extent = rows.nest.axes[a].extent;
+    const std::int64_t block = tile_block(extent, kMostTile);
+    if (block < 2) continue;
+    for (std::size_t w = rows.nest.outputs; w < rows.nest.axes.size(); ++w) {
+      const std::int64_t window = rows.nest.axes[w].extent;
+      if (window < 2 || window > kMostWindow) continue;
+      for (const std::int64_t step : {1, 2, 3}) {
+        RowLoops tried = rows;
+        tried.tile = static_cast<int>(a);
+        tried.window = static_cast<int>(w);
+        tried.step = step;
+        // Elements that meet no other one load nothing less.
+        if (step >= block || !is_window(program, tried)) continue;
+        if (block < extent) {
+          tried.nest = split_axis(tried.nest, tried.tile, block);
+          if (tried.lane > tried.tile) ++tried.lane;
+          ++tried.inner;
+          ++tried.window;
+          ++tried.tile;
+        }
+        rows = tried;
+        return;
+      }
+    }
+  }
+}
+
 void order_loops(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
   for (std::size_t a = 0; a < rows.nest.outputs; ++a) {
     const int axis = static_cast<int>(a);
@@ -145,6 +206,7 @@ void choose(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
     return;
   }
   choose_tile(program, rows, kept, true, fused ? kMostFusedTile : kMostTile);
+  if (rows.tile < 0 && !fused) choose_window(program, rows, kept);
   // A copy gains nothing.
   if (rows.tile < 0 && rows.nest.macs() > 0) choose_tile(program, rows, kept, false, kMostTile);
   order_loops(program, rows, kept);
@@ -156,6 +218,24 @@ std::int64_t RowLoops::count() const {
   std::int64_t count = 1;
   for (const int axis : outer) count *= nest.axes[at(axis)].extent;
   return count;
+}
+
+bool slides(const LoopProgram& program, const RowLoops& rows, std::size_t operand) {
+  if (rows.window < 0) return false;
+  const Access& access = rows.nest.operands[operand];
+  const Index address = flat_address(program, rows.nest, access);
+  const auto along = [&](const Index& index) {
+    return slides_along(index, rows.tile, rows.window, rows.step);
+  };
+  return address.depends_on(rows.tile) && along(address) &&
+         std::all_of(access.conditions.begin(), access.conditions.end(),
+                     [&](const Condition& condition) {
+                       const bool meets = condition.index.depends_on(rows.tile) ||
+                                          condition.index.depends_on(rows.window);
+                       // Bounds of the lanes are for all of the tile.
+                       return along(condition.index) &&
+                              !(meets && condition.index.depends_on(rows.lane));
+                     });
 }
 
 bool tiles_inner(const LoopProgram& program, const RowLoops& rows) {

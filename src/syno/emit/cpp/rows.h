@@ -22,6 +22,10 @@ struct RowLoops {
   int lane = -1;
   /// An axis whose elements are summed side by side: they share what is loaded, or at least where it is. Or -1.
   int tile = -1;
+  /// A summed axis that moves over the same elements of an operand as the tile does, or -1: what lies at tile + `step` *
+  /// window is loaded once for all elements of the tile that use it.
+  int window = -1;
+  std::int64_t step = 1;
   /// Summed axes from `inner` on belong to a producer, whose operands `is_inner` marks. It is summed first, once for all
   /// elements of the tile that it does not depend on, and never stored. Without one, `inner` is the number of axes.
   std::size_t inner = 0;
@@ -48,6 +52,9 @@ std::optional<RowLoops> fused_row_loops(const LoopProgram& program, const LoopNe
 
 /// The same rows after their operands have changed: axes that are read and stored like one are merged.
 RowLoops merged_rows(const LoopProgram& program, const RowLoops& rows, std::size_t kept);
+
+/// Whether what the operand reads depends on the tile and the window of the rows alone by where they meet.
+bool slides(const LoopProgram& program, const RowLoops& rows, std::size_t operand);
 
 /// Whether the producer is another one for each element of the tile.
 bool tiles_inner(const LoopProgram& program, const RowLoops& rows);
