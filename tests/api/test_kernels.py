@@ -18,6 +18,9 @@ def test_a_time_below_the_roofline_is_refused():
     assert machine.floor(10**9, 0) == pytest.approx(0.02)
     assert machine.floor(0, 2**20) == pytest.approx(2**20 / 1e10)
     assert machine.floor(0, 2**24) == pytest.approx(2**24 / 1e9)
+    # 8 MiB of each thread may lie in a cache that holds less than the 32 MiB that were measured.
+    assert machine.least_time(0, 2**24) == pytest.approx(2**24 / 1e10)
+    assert machine.least_time(0, 2**26) == pytest.approx(2**26 / 1e9)
     slower = roofline.Roofline(2, 9e10, (roofline.Level(2**20, 2e10), roofline.Level(2**25, 1e8)))
     best = machine.faster_of(slower)
     assert (best.flops, best.levels[0].bytes_per_s, best.levels[1].bytes_per_s) == (1e11, 2e10, 1e9)

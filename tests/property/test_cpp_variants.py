@@ -399,3 +399,22 @@ def test_windows_over_rows_load_what_they_share_once():
         binding = {"N": 1, "C": 3, "H": 14, "W": 20, "k": 3, "s": 2}
         case = Case(operator, {name: binding[name] for name in operator.variables})
         assert f"r < {met}; ++r" in Kernel(case).emitted("op")[0], name
+
+
+# Blocks of few rows with channels inside, whose rows are vectors together.
+@pytest.mark.parametrize("name", ["block-diagonal", "monarch"])
+def test_rows_of_small_blocks(name):
+    kernels = []
+    for rows, terms, blocks, tokens in ((4, 4, 16, 9), (2, 3, 20, 5), (7, 5, 9, 3), (3, 4, 5, 1)):
+        case = with_sizes(
+            ZOO[name], C_in=terms * blocks, C_out=rows * blocks, T=tokens, g=blocks, s=rows
+        )
+        for before, after in ((None, None), (None, (0, 2, 1)), ((0, 2, 1), None)):
+            kernels.append(Kernel(case, Variant(EVERYTHING, 2, before, after)))
+            kernels.append(Kernel(case, Variant("bias", 2, before, after), 64))
+    _check_all(kernels)
+
+
+def test_rows_of_small_blocks_are_joined():
+    case = with_sizes(ZOO["block-diagonal"], C_in=64, C_out=64, T=8, g=16)
+    assert "kLength = 64, kTile = 8" in Kernel(case).emitted("op")[0]

@@ -16,7 +16,7 @@ from syno._util.threads import check_threads
 from syno.codegen.native import find_compiler
 
 # Working sets of a thread, in bytes: first-level cache to main memory.
-_SETS = (16 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20)
+_SETS = (16 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20)
 _ROUNDS = 40_000  # some 0.3 ms of MACs
 _BYTES = 32 << 20  # read in one repeat, at least
 # Everything is measured in passes: what disturbs the machine for a moment meets one of them.
@@ -60,6 +60,18 @@ class Roofline:
                 return level.bytes_per_s
         return self.levels[-1].bytes_per_s
 
+    def most_bandwidth(self, working_set: int) -> float:
+        """Bytes a second that so many bytes are read with at most, whatever part a cache holds.
+
+        It is that of the largest measured working set that is not larger.
+        """
+        share = working_set / self.threads
+        found = self.levels[0].bytes_per_s
+        for level in self.levels:
+            if level.bytes <= share:
+                found = level.bytes_per_s
+        return found
+
     def faster_of(self, other: Roofline) -> Roofline:
         """The best of two measurements of one machine."""
         levels = tuple(
@@ -83,7 +95,7 @@ class Roofline:
         MACs (Winograd's F(2, 3): Lavin and Gray, "Fast algorithms for convolutional neural
         networks", 2015).
         """
-        return self.floor(macs * 2 // 3, moved)
+        return max(2 * (macs * 2 // 3) / self.flops, moved / self.most_bandwidth(moved))
 
 
 class UnstableRooflineError(UserError):

@@ -414,6 +414,10 @@ class RowPrinter {
     if (rows_.lane >= 0 && side_by_side) row = without(row, rows_.lane);
     if (rows_.tile >= 0) names[at(rows_.tile)] = "c";
     if (rows_.lane >= 0) names[at(rows_.lane)] = "(l + lane)";
+    if (rows_.part >= 0 && rows_.target == Element::kFloat32) {
+      store_in_turns(names);
+      return;
+    }
     if (rows_.part >= 0 && rows_.part == rows_.tile) {
       store_words();
       return;
@@ -441,6 +445,46 @@ class RowPrinter {
     }
     out_.dedent().line("}");
     out_.dedent().line("}");
+  }
+
+  // The elements of the tile are side by side, and those of the lane are so many apart.
+  void store_in_turns(std::vector<std::string> names) {
+    const std::int64_t size = extent(rows_.part);
+    const std::string count = std::to_string(size);
+    const Index row = without(without(stored_, rows_.lane), rows_.tile);
+    std::string values;
+    for (std::int64_t part = 0; part < size; ++part) {
+      values += (part == 0 ? "" : ", ") + ("sum[" + std::to_string(part) + "][j]") +
+                (nest().scale == 1 ? "" : " * splat(" + std::to_string(nest().scale) + ")");
+    }
+    unroll();
+    out_.line("for (long j = 0; j < kParts; ++j) {").indent();
+    out_.line("const long l = v + j * kLanes;");
+    out_.line("const Interleaved<" + count + "> turns = interleaved(" + values + ");");
+    unroll();
+    out_.line("for (long c = 0; c < " + count + "; ++c) {").indent();
+    const std::string to = "to + (" + text(row) + ") + " + count + " * l + c * kLanes";
+    const std::string left = count + " * (kLength - l) - c * kLanes";
+    const std::string stored = "turns.at[c], " + left + ");";
+    if (!ends_.epilogue) {
+      out_.line("store_part(" + to + ", " + stored);
+    } else if (const auto channel = channel_of_all(names)) {
+      out_.line("store_end(" + *channel + ", " + to + ", " + stored);
+    } else {
+      out_.line("float* const from = " + to + ";");
+      out_.line("scatter_end(epilogue, from, turns.at[c], " + left +
+                ", [](long lane) { return lane; });");
+    }
+    out_.dedent().line("}");
+    out_.dedent().line("}");
+  }
+
+  // The epilogue of all elements of the tile and of the lane, where they have one channel.
+  std::optional<std::string> channel_of_all(const std::vector<std::string>& names) const {
+    if (ends_.channel < 0) return "epilogue";
+    const Index& channel = nest().store.index[at(ends_.channel)];
+    if (channel.depends_on(rows_.lane) || channel.depends_on(rows_.part)) return std::nullopt;
+    return "epilogue.of_channel(" + channel.text(names) + ")";
   }
 
   // All parts of a word at once.

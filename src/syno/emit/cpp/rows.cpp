@@ -10,8 +10,11 @@ namespace {
 
 constexpr std::int64_t kMostTile = 8;
 constexpr std::int64_t kMostFusedTile = 16;
-// Everything that a window reads is unrolled.
-constexpr std::int64_t kMostWindow = 8;
+// Rows of fewer elements than this fill too little of a vector, and several make one of at most so many.
+constexpr std::int64_t kShortRow = 8;
+constexpr std::int64_t kMostJoined = 64;
+// So many elements that the tile and the window meet in are unrolled.
+constexpr std::int64_t kMostMet = 16;
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
@@ -29,6 +32,30 @@ LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block) {
                                                  : Index::axis(moved));
   }
   return with_axes(nest, std::move(axes), nest.outputs + 1, values);
+}
+
+// The output axes `outer` and `inner` as one in the place of `inner`, whose extent is the product.
+LoopNest joined(const LoopNest& nest, int outer, int inner) {
+  std::vector<LoopAxis> axes = nest.axes;
+  const std::int64_t length = axes[at(inner)].extent;
+  axes[at(inner)].extent *= axes[at(outer)].extent;
+  axes.erase(axes.begin() + outer);
+  const auto place = [&](int axis) { return axis - (axis > outer ? 1 : 0); };
+  const std::vector<std::int64_t> extents = [&] {
+    std::vector<std::int64_t> result;
+    for (const LoopAxis& axis : axes) result.push_back(axis.extent);
+    return result;
+  }();
+  const Indices indices(extents);
+  const Index both = Index::axis(place(inner));
+  std::vector<Index> values;
+  for (std::size_t a = 0; a < nest.axes.size(); ++a) {
+    const int axis = static_cast<int>(a);
+    values.push_back(axis == outer   ? indices.quotient(both, length)
+                     : axis == inner ? indices.remainder(both, length)
+                                     : Index::axis(place(axis)));
+  }
+  return with_axes(nest, std::move(axes), nest.outputs - 1, values);
 }
 
 // Vectors over what is stored side by side, or else over the longest axis.
@@ -52,16 +79,17 @@ int lane_of(const LoopNest& nest, const Index& stored, std::size_t kept, int par
   return lane;
 }
 
-// The axis whose elements share words, next to one whose elements are words, or -1.
-int part_of_words(const LoopNest& nest, const Index& stored, std::size_t kept, Element target) {
-  const std::int64_t size = 4 / bytes_of(target);
+// The axis whose elements are side by side, `size` of them, between those of another axis, or -1.
+// The other axis has at least so many elements.
+int part_of_words(const LoopNest& nest, const Index& stored, std::size_t kept, std::int64_t size,
+                  std::int64_t least) {
   int part = -1;
   bool words = false;
   for (std::size_t a = kept; a < nest.outputs && size > 1; ++a) {
     const int axis = static_cast<int>(a);
     if (!is_linear(stored, axis)) continue;
     if (stored.coefficient(axis) == 1 && nest.axes[a].extent == size) part = axis;
-    words = words || stored.coefficient(axis) == size;
+    words = words || (stored.coefficient(axis) == size && nest.axes[a].extent >= least);
   }
   return words ? part : -1;
 }
@@ -73,6 +101,17 @@ bool is_tile_of_parts(const LoopProgram& program, const RowLoops& rows) {
                        return !in_conditions(operand, rows.part) &&
                               is_linear(flat_address(program, rows.nest, operand), rows.part);
                      });
+}
+
+// Whether all operands are one number for all lanes, or side by side.
+bool loads_side_by_side(const LoopProgram& program, const RowLoops& rows) {
+  for (const Access& operand : rows.nest.operands) {
+    const Index address = flat_address(program, rows.nest, operand);
+    if (!address.depends_on(rows.lane) && !in_conditions(operand, rows.lane)) continue;
+    if (!is_strided(address, operand, rows.lane) || address.coefficient(rows.lane) != 1)
+      return false;
+  }
+  return true;
 }
 
 // Whether the elements of an axis may be summed side by side: they are steps apart, and share all conditions.
@@ -154,6 +193,47 @@ bool is_window(const LoopProgram& program, const RowLoops& rows) {
   return meet;
 }
 
+// Whether vectors over rows of `outer` and `inner` one after the other load elements side by side, or few that are near.
+bool joins(const LoopProgram& program, const LoopNest& nest, int outer, int inner) {
+  const std::int64_t length = nest.axes[at(inner)].extent;
+  return std::all_of(nest.operands.begin(), nest.operands.end(), [&](const Access& operand) {
+    const Index address = flat_address(program, nest, operand);
+    if (in_conditions(operand, outer) || in_conditions(operand, inner)) return false;
+    if (!is_linear(address, outer) || !is_linear(address, inner)) return false;
+    const std::int64_t step = address.coefficient(outer);
+    const std::int64_t within = address.coefficient(inner);
+    return step == length * within || (within == 0 && 0 < step && step <= length);
+  });
+}
+
+// A lane over few elements, such as the rows of a small block of a matrix, goes on in the axis outside of it.
+void lengthen_lane(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
+  if (rows.lane < 0 || rows.nest.macs() == 0) return;
+  const std::int64_t length = rows.nest.axes[at(rows.lane)].extent;
+  const Index stored = flat_address(program, rows.nest, rows.nest.store);
+  if (length >= kShortRow || !is_linear(stored, rows.lane) || stored.coefficient(rows.lane) != 1)
+    return;
+  for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
+    int axis = static_cast<int>(a);
+    if (axis == rows.lane || !is_linear(stored, axis) || stored.coefficient(axis) != length ||
+        !joins(program, rows.nest, axis, rows.lane))
+      continue;
+    const std::int64_t extent = rows.nest.axes[a].extent;
+    const std::int64_t block = tile_block(extent, kMostJoined / length);
+    if (block < 2) continue;
+    if (block < extent) {
+      rows.nest = split_axis(rows.nest, axis, block);
+      if (rows.lane > axis) ++rows.lane;
+      ++rows.inner;
+      ++axis;
+    }
+    rows.nest = joined(rows.nest, axis, rows.lane);
+    rows.lane -= rows.lane > axis ? 1 : 0;
+    --rows.inner;
+    return;
+  }
+}
+
 // Rows of an output that windows read again and again, such as those of a depthwise convolution or of pooling.
 void choose_window(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
   if (rows.lane < 0) return;
@@ -163,14 +243,15 @@ void choose_window(const LoopProgram& program, RowLoops& rows, std::size_t kept)
     if (block < 2) continue;
     for (std::size_t w = rows.nest.outputs; w < rows.nest.axes.size(); ++w) {
       const std::int64_t window = rows.nest.axes[w].extent;
-      if (window < 2 || window > kMostWindow) continue;
+      if (window < 2) continue;
       for (const std::int64_t step : {1, 2, 3}) {
         RowLoops tried = rows;
         tried.tile = static_cast<int>(a);
         tried.window = static_cast<int>(w);
         tried.step = step;
         // Elements that meet no other one load nothing less.
-        if (step >= block || !is_window(program, tried)) continue;
+        if (step >= block || block + step * (window - 1) > kMostMet || !is_window(program, tried))
+          continue;
         if (block < extent) {
           tried.nest = split_axis(tried.nest, tried.tile, block);
           if (tried.lane > tried.tile) ++tried.lane;
@@ -195,16 +276,51 @@ void order_loops(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
                    [&](int a, int b) { return stored.coefficient(a) > stored.coefficient(b); });
 }
 
+// A row whose elements are read from several places in turns, such as that of a pixel shuffle, as two axes.
+void split_row(const LoopProgram& program, RowLoops& rows, std::size_t kept, std::int64_t size) {
+  const Index stored = flat_address(program, rows.nest, rows.nest.store);
+  for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
+    const int axis = static_cast<int>(a);
+    if (!is_linear(stored, axis) || stored.coefficient(axis) != 1) continue;
+    const bool in_turns = std::any_of(
+        rows.nest.operands.begin(), rows.nest.operands.end(), [&](const Access& operand) {
+          return !is_linear(flat_address(program, rows.nest, operand), axis);
+        });
+    if (!in_turns || rows.nest.axes[a].extent % size != 0) return;
+    rows.nest = split_axis(rows.nest, axis, size);
+    ++rows.inner;
+    return;
+  }
+}
+
+// Parts of words of 32 bits must be stored together. Two or four floats may be: lanes of so many vectors in turns.
+bool choose_parts(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
+  const std::int64_t shared = 4 / bytes_of(rows.target);
+  const std::vector<std::int64_t> sizes =
+      shared > 1 ? std::vector<std::int64_t>{shared} : std::vector<std::int64_t>{2, 4};
+  for (const std::int64_t size : sizes) {
+    RowLoops tried = rows;
+    if (shared == 1) split_row(program, tried, kept, size);
+    const Index split = flat_address(program, tried.nest, tried.nest.store);
+    tried.part = part_of_words(tried.nest, split, kept, size, shared == 1 ? kShortRow : 1);
+    if (tried.part < 0) continue;
+    tried.lane = lane_of(tried.nest, split, kept, tried.part);
+    if (is_tile_of_parts(program, tried)) tried.tile = tried.part;
+    if (shared == 1 && (tried.tile < 0 || !loads_side_by_side(program, tried))) continue;
+    rows = tried;
+    return true;
+  }
+  return false;
+}
+
 void choose(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
   const bool fused = rows.inner < rows.nest.axes.size();
-  const Index stored = flat_address(program, rows.nest, rows.nest.store);
-  if (!fused) rows.part = part_of_words(rows.nest, stored, kept, rows.target);
-  rows.lane = lane_of(rows.nest, stored, kept, rows.part);
-  if (rows.part >= 0) {
-    if (is_tile_of_parts(program, rows)) rows.tile = rows.part;
+  if (!fused && choose_parts(program, rows, kept)) {
     order_loops(program, rows, kept);
     return;
   }
+  rows.lane = lane_of(rows.nest, flat_address(program, rows.nest, rows.nest.store), kept, -1);
+  if (!fused) lengthen_lane(program, rows, kept);
   choose_tile(program, rows, kept, true, fused ? kMostFusedTile : kMostTile);
   if (rows.tile < 0 && !fused) choose_window(program, rows, kept);
   // A copy gains nothing.

@@ -84,6 +84,37 @@ inline void store_part(float* to, Vector v, long count) {
   }
 }
 
+// The lanes of several vectors in turns.
+template <int kCount>
+struct Interleaved {
+  Vector at[kCount];
+};
+inline Interleaved<2> interleaved(Vector a, Vector b) {
+#if defined(__AVX512F__)
+  const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  return {{(Vector)_mm512_permutex2var_ps((__m512)a, low, (__m512)b),
+           (Vector)_mm512_permutex2var_ps((__m512)a, high, (__m512)b)}};
+#elif defined(__AVX2__)
+  const __m256 low = _mm256_unpacklo_ps((__m256)a, (__m256)b);
+  const __m256 high = _mm256_unpackhi_ps((__m256)a, (__m256)b);
+  return {{(Vector)_mm256_permute2f128_ps(low, high, 0x20),
+           (Vector)_mm256_permute2f128_ps(low, high, 0x31)}};
+#else
+  float from[2][kLanes], lanes[2 * kLanes];
+  store(from[0], a);
+  store(from[1], b);
+  for (long i = 0; i < 2 * kLanes; ++i) lanes[i] = from[i % 2][i / 2];
+  return {{load(lanes), load(lanes + kLanes)}};
+#endif
+}
+inline Interleaved<4> interleaved(Vector a, Vector b, Vector c, Vector d) {
+  const Interleaved<2> ac = interleaved(a, c), bd = interleaved(b, d);
+  const Interleaved<2> first = interleaved(ac.at[0], bd.at[0]);
+  const Interleaved<2> last = interleaved(ac.at[1], bd.at[1]);
+  return {{first.at[0], first.at[1], last.at[0], last.at[1]}};
+}
+
 // Lanes [first, last) of a row of `length` that is rotated: lane i is at (i + turn) mod length, 0 <= turn < length.
 // `from` is where lane 0 would be without the rotation, at place `at` of the row.
 inline Vector load_rotated(const float* from, long at, long turn, long length, long first,
