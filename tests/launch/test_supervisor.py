@@ -88,6 +88,16 @@ def test_one_that_fails_again_and_again_waits_longer_and_is_given_up():
     assert "ended with exit code 1: no CUDA" in scene.notes[-1]
 
 
+def test_workers_that_are_taken_away_every_half_minute_are_started_again_and_again():
+    scene = Scene(two_nodes(), 1)
+    for _ in range(3 * MOST_FAILURES):
+        scene.pass_(30)
+        scene.cluster.actors[-1].state = {"code": -9, "said": "", "lines": []}
+    scene.pass_(3)
+    assert scene.starts == 3 * MOST_FAILURES + 1
+    assert not any("given up" in note for note in scene.notes)
+
+
 def test_failures_do_not_add_up_over_a_long_time():
     scene = Scene(two_nodes(), 1)
     for _ in range(3 * MOST_FAILURES):

@@ -384,7 +384,15 @@ match o0 o1 c1 c2
 def test_windows_over_rows(name):
     operator = Operator.from_text(WINDOWS[name])
     kernels = []
-    for k, h, w in ((3, 7, 7), (3, 16, 20), (5, 8, 33), (2, 4, 16), (7, 14, 3), (4, 2, 70), (3, 13, 5)):
+    for k, h, w in (
+        (3, 7, 7),
+        (3, 16, 20),
+        (5, 8, 33),
+        (2, 4, 16),
+        (7, 14, 3),
+        (4, 2, 70),
+        (3, 13, 5),
+    ):
         binding = {"N": 1, "C": 3, "H": h, "W": w, "k": k, "s": 2}
         case = Case(operator, {name: binding[name] for name in operator.variables})
         kernels += [

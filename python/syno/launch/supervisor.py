@@ -28,7 +28,10 @@ from syno.launch.starter import DISTRUSTED, MISTAKE
 WAITING, STARTING, BEGINNING, RUNNING, ENDED = range(5)
 
 LOOK_S = 0.5  # between two looks at a worker
-SHORT_S = 60.0  # a worker that ended sooner has failed
+# A worker that ended sooner after its start has failed once more in a row. One that lives longer has
+# evaluated something: machines that take workers away now and then must not end a search.
+SHORT_S = 20.0
+EARLY_S = 60.0  # mistakes that workers report up to then are there from the start
 MOST_FAILURES = 5  # of one place, in a row
 _FIRST_S, _MOST_S = 1.0, 60.0  # the pauses before a start
 _ROOM_S = 30.0  # of waiting for room, after which a note says so
@@ -207,7 +210,9 @@ class Supervisor:
         if code is None:
             place.next = now + LOOK_S
             if now - place.since > SHORT_S:
-                place.failures, self._has_run = 0, True
+                place.failures = 0
+            if now - place.since > EARLY_S:
+                self._has_run = True
             return
         self._count(found)
         if code == MISTAKE:

@@ -501,7 +501,9 @@ def compiled(
     import torch._inductor.config as inductor
 
     # No reset of Dynamo: functions compiled before would be compiled again, without the setting.
-    function = torch.compile(with_own_code(module), options={"max_autotune": not freeze}, dynamic=False)
+    function = torch.compile(
+        with_own_code(module), options={"max_autotune": not freeze}, dynamic=False
+    )
     # Dynamo asks the setting while it traces, which is in the first call.
     with inductor.patch(freezing=freeze):
         function(x)

@@ -229,14 +229,13 @@ class RowPrinter {
   // How many products each element of the result is the sum of.
   std::int64_t sum_count() const {
     std::int64_t count = 1;
-    for (std::size_t a = nest().outputs; a < nest().axes.size(); ++a) count *= nest().axes[a].extent;
+    for (std::size_t a = nest().outputs; a < nest().axes.size(); ++a)
+      count *= nest().axes[a].extent;
     return count;
   }
 
   // How many different elements the tile and the window meet in.
-  std::int64_t met() const {
-    return extent(rows_.tile) + rows_.step * (extent(rows_.window) - 1);
-  }
+  std::int64_t met() const { return extent(rows_.tile) + rows_.step * (extent(rows_.window) - 1); }
 
   // Adds the product of the operands, of `factor` and of `tile_factor` to `sum`, for all parts and all of the tile.
   void products(const std::vector<std::size_t>& operands, const std::string& sum, bool has_tile,
@@ -254,7 +253,8 @@ class RowPrinter {
     for (const std::size_t o : operands) {
       const std::string number = std::to_string(o);
       if (!uses_lane(o)) {
-        times(in_tile(o) || in_window(o) ? tiled_splats : splats, "a" + number + "[" + address(o) + "]");
+        times(in_tile(o) || in_window(o) ? tiled_splats : splats,
+              "a" + number + "[" + address(o) + "]");
       } else if (in_tile(o)) {
         times(tiled, lanes(o));
       } else {

@@ -183,7 +183,8 @@ bool is_window(const LoopProgram& program, const RowLoops& rows) {
     const Access& operand = rows.nest.operands[o];
     const Index address = flat_address(program, rows.nest, operand);
     if (slides(program, rows, o)) {
-      if (!is_strided(address, operand, rows.lane) || address.coefficient(rows.lane) != 1) return false;
+      if (!is_strided(address, operand, rows.lane) || address.coefficient(rows.lane) != 1)
+        return false;
       meet = true;
     } else if (depends_on(operand, rows.tile) || address.depends_on(rows.tile) ||
                depends_on(operand, rows.lane) || in_conditions(operand, rows.window)) {
@@ -344,14 +345,13 @@ bool slides(const LoopProgram& program, const RowLoops& rows, std::size_t operan
     return slides_along(index, rows.tile, rows.window, rows.step);
   };
   return address.depends_on(rows.tile) && along(address) &&
-         std::all_of(access.conditions.begin(), access.conditions.end(),
-                     [&](const Condition& condition) {
-                       const bool meets = condition.index.depends_on(rows.tile) ||
-                                          condition.index.depends_on(rows.window);
-                       // Bounds of the lanes are for all of the tile.
-                       return along(condition.index) &&
-                              !(meets && condition.index.depends_on(rows.lane));
-                     });
+         std::all_of(
+             access.conditions.begin(), access.conditions.end(), [&](const Condition& condition) {
+               const bool meets =
+                   condition.index.depends_on(rows.tile) || condition.index.depends_on(rows.window);
+               // Bounds of the lanes are for all of the tile.
+               return along(condition.index) && !(meets && condition.index.depends_on(rows.lane));
+             });
 }
 
 bool tiles_inner(const LoopProgram& program, const RowLoops& rows) {
