@@ -427,8 +427,7 @@ class RowPrinter {
     unroll();
     out_.line("for (long j = 0; j < kParts; ++j) {").indent();
     out_.line("const long l = v + j * kLanes;");
-    const std::string value =
-        nest().scale == 1 ? "sum[c][j]" : "sum[c][j] * splat(" + std::to_string(nest().scale) + ")";
+    const std::string value = result("c");
     const std::string ends = ends_.epilogue ? epilogue_of_lanes(names) + ", " : "";
     const std::string suffix = ends_.epilogue ? "_end(" : "(";
     if (rows_.part >= 0) {
@@ -447,16 +446,20 @@ class RowPrinter {
     out_.dedent().line("}");
   }
 
+  // What is stored of an element of the tile.
+  std::string result(const std::string& element) const {
+    const std::string sum = "sum[" + element + "][j]";
+    return nest().scale == 1 ? sum : sum + " * splat(" + std::to_string(nest().scale) + ")";
+  }
+
   // The elements of the tile are side by side, and those of the lane are so many apart.
   void store_in_turns(std::vector<std::string> names) {
     const std::int64_t size = extent(rows_.part);
     const std::string count = std::to_string(size);
     const Index row = without(without(stored_, rows_.lane), rows_.tile);
     std::string values;
-    for (std::int64_t part = 0; part < size; ++part) {
-      values += (part == 0 ? "" : ", ") + ("sum[" + std::to_string(part) + "][j]") +
-                (nest().scale == 1 ? "" : " * splat(" + std::to_string(nest().scale) + ")");
-    }
+    for (std::int64_t part = 0; part < size; ++part)
+      values += (part == 0 ? "" : ", ") + result(std::to_string(part));
     unroll();
     out_.line("for (long j = 0; j < kParts; ++j) {").indent();
     out_.line("const long l = v + j * kLanes;");
@@ -468,8 +471,8 @@ class RowPrinter {
     const std::string stored = "turns.at[c], " + left + ");";
     if (!ends_.epilogue) {
       out_.line("store_part(" + to + ", " + stored);
-    } else if (const auto channel = channel_of_all(names)) {
-      out_.line("store_end(" + *channel + ", " + to + ", " + stored);
+    } else if (has_one_channel()) {
+      out_.line("store_end(" + epilogue_of_lanes(names) + ", " + to + ", " + stored);
     } else {
       out_.line("float* const from = " + to + ";");
       out_.line("scatter_end(epilogue, from, turns.at[c], " + left +
@@ -477,14 +480,6 @@ class RowPrinter {
     }
     out_.dedent().line("}");
     out_.dedent().line("}");
-  }
-
-  // The epilogue of all elements of the tile and of the lane, where they have one channel.
-  std::optional<std::string> channel_of_all(const std::vector<std::string>& names) const {
-    if (ends_.channel < 0) return "epilogue";
-    const Index& channel = nest().store.index[at(ends_.channel)];
-    if (channel.depends_on(rows_.lane) || channel.depends_on(rows_.part)) return std::nullopt;
-    return "epilogue.of_channel(" + channel.text(names) + ")";
   }
 
   // All parts of a word at once.
@@ -495,13 +490,17 @@ class RowPrinter {
     out_.line("for (long j = 0; j < kParts; ++j) {").indent();
     out_.line("const long l = v + j * kLanes;");
     std::string values;
-    for (std::int64_t part = 0; part < word; ++part) {
-      values += "sum[" + std::to_string(part) + "][j]" +
-                (nest().scale == 1 ? "" : " * splat(" + std::to_string(nest().scale) + ")") + ", ";
-    }
+    for (std::int64_t part = 0; part < word; ++part) values += result(std::to_string(part)) + ", ";
     out_.line("store_words(to + (" + text(row) + ") + " + std::to_string(word) + " * l, " + values +
               "kLength - l);");
     out_.dedent().line("}");
+  }
+
+  // Whether all elements of the tile and of the lane have one channel, or channels do not matter.
+  bool has_one_channel() const {
+    if (ends_.channel < 0) return true;
+    const Index& channel = nest().store.index[at(ends_.channel)];
+    return !channel.depends_on(rows_.lane) && !channel.depends_on(rows_.part);
   }
 
   // With the channels of the lanes, where they are one, or side by side.

@@ -41,12 +41,9 @@ LoopNest joined(const LoopNest& nest, int outer, int inner) {
   axes[at(inner)].extent *= axes[at(outer)].extent;
   axes.erase(axes.begin() + outer);
   const auto place = [&](int axis) { return axis - (axis > outer ? 1 : 0); };
-  const std::vector<std::int64_t> extents = [&] {
-    std::vector<std::int64_t> result;
-    for (const LoopAxis& axis : axes) result.push_back(axis.extent);
-    return result;
-  }();
-  const Indices indices(extents);
+  std::vector<std::int64_t> extents;
+  for (const LoopAxis& axis : axes) extents.push_back(axis.extent);
+  const Indices indices(std::move(extents));
   const Index both = Index::axis(place(inner));
   std::vector<Index> values;
   for (std::size_t a = 0; a < nest.axes.size(); ++a) {
@@ -56,6 +53,17 @@ LoopNest joined(const LoopNest& nest, int outer, int inner) {
                                      : Index::axis(place(axis)));
   }
   return with_axes(nest, std::move(axes), nest.outputs - 1, values);
+}
+
+// Splits output axis `axis` of the rows where it is longer than `block`. Returns the axis of extent `block`.
+int split_rows(RowLoops& rows, int axis, std::int64_t block) {
+  if (rows.nest.axes[at(axis)].extent == block) return axis;
+  rows.nest = split_axis(rows.nest, axis, block);
+  for (int* const moved : {&rows.lane, &rows.tile, &rows.window}) {
+    if (*moved > axis) ++*moved;
+  }
+  ++rows.inner;
+  return axis + 1;
 }
 
 // Vectors over what is stored side by side, or else over the longest axis.
@@ -103,13 +111,16 @@ bool is_tile_of_parts(const LoopProgram& program, const RowLoops& rows) {
                      });
 }
 
+bool is_side_by_side(const Index& address, const Access& operand, int lane) {
+  return is_strided(address, operand, lane) && address.coefficient(lane) == 1;
+}
+
 // Whether all operands are one number for all lanes, or side by side.
 bool loads_side_by_side(const LoopProgram& program, const RowLoops& rows) {
   for (const Access& operand : rows.nest.operands) {
     const Index address = flat_address(program, rows.nest, operand);
     if (!address.depends_on(rows.lane) && !in_conditions(operand, rows.lane)) continue;
-    if (!is_strided(address, operand, rows.lane) || address.coefficient(rows.lane) != 1)
-      return false;
+    if (!is_side_by_side(address, operand, rows.lane)) return false;
   }
   return true;
 }
@@ -150,17 +161,9 @@ void choose_tile(const LoopProgram& program, RowLoops& rows, std::size_t kept, b
   for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
     const int axis = static_cast<int>(a);
     if (!is_tile(program, rows, axis, only_weights)) continue;
-    const std::int64_t extent = rows.nest.axes[a].extent;
-    const std::int64_t block = tile_block(extent, most);
+    const std::int64_t block = tile_block(rows.nest.axes[a].extent, most);
     if (block < 2) continue;
-    if (block == extent) {
-      rows.tile = axis;
-    } else {
-      rows.nest = split_axis(rows.nest, axis, block);
-      if (rows.lane > axis) ++rows.lane;
-      ++rows.inner;
-      rows.tile = axis + 1;
-    }
+    rows.tile = split_rows(rows, axis, block);
     return;
   }
 }
@@ -183,11 +186,10 @@ bool is_window(const LoopProgram& program, const RowLoops& rows) {
     const Access& operand = rows.nest.operands[o];
     const Index address = flat_address(program, rows.nest, operand);
     if (slides(program, rows, o)) {
-      if (!is_strided(address, operand, rows.lane) || address.coefficient(rows.lane) != 1)
-        return false;
+      if (!is_side_by_side(address, operand, rows.lane)) return false;
       meet = true;
-    } else if (depends_on(operand, rows.tile) || address.depends_on(rows.tile) ||
-               depends_on(operand, rows.lane) || in_conditions(operand, rows.window)) {
+    } else if (depends_on(operand, rows.tile) || depends_on(operand, rows.lane) ||
+               in_conditions(operand, rows.window)) {
       return false;
     }
   }
@@ -215,52 +217,44 @@ void lengthen_lane(const LoopProgram& program, RowLoops& rows, std::size_t kept)
   if (length >= kShortRow || !is_linear(stored, rows.lane) || stored.coefficient(rows.lane) != 1)
     return;
   for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
-    int axis = static_cast<int>(a);
+    const int axis = static_cast<int>(a);
     if (axis == rows.lane || !is_linear(stored, axis) || stored.coefficient(axis) != length ||
         !joins(program, rows.nest, axis, rows.lane))
       continue;
-    const std::int64_t extent = rows.nest.axes[a].extent;
-    const std::int64_t block = tile_block(extent, kMostJoined / length);
+    const std::int64_t block = tile_block(rows.nest.axes[a].extent, kMostJoined / length);
     if (block < 2) continue;
-    if (block < extent) {
-      rows.nest = split_axis(rows.nest, axis, block);
-      if (rows.lane > axis) ++rows.lane;
-      ++rows.inner;
-      ++axis;
-    }
-    rows.nest = joined(rows.nest, axis, rows.lane);
-    rows.lane -= rows.lane > axis ? 1 : 0;
+    const int outer = split_rows(rows, axis, block);
+    rows.nest = joined(rows.nest, outer, rows.lane);
+    if (rows.lane > outer) --rows.lane;
     --rows.inner;
     return;
   }
+}
+
+// The rows with a tile of an axis that meets a window, or nothing.
+std::optional<RowLoops> with_window(const LoopProgram& program, RowLoops rows, int axis, int window,
+                                    std::int64_t step) {
+  const std::int64_t block = tile_block(rows.nest.axes[at(axis)].extent, kMostTile);
+  const std::int64_t length = rows.nest.axes[at(window)].extent;
+  // Elements that meet no other one load nothing less.
+  if (length < 2 || step >= block || block + step * (length - 1) > kMostMet) return std::nullopt;
+  rows.tile = axis;
+  rows.window = window;
+  rows.step = step;
+  if (!is_window(program, rows)) return std::nullopt;
+  rows.tile = split_rows(rows, axis, block);
+  return rows;
 }
 
 // Rows of an output that windows read again and again, such as those of a depthwise convolution or of pooling.
 void choose_window(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
   if (rows.lane < 0) return;
   for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
-    const std::int64_t extent = rows.nest.axes[a].extent;
-    const std::int64_t block = tile_block(extent, kMostTile);
-    if (block < 2) continue;
     for (std::size_t w = rows.nest.outputs; w < rows.nest.axes.size(); ++w) {
-      const std::int64_t window = rows.nest.axes[w].extent;
-      if (window < 2) continue;
       for (const std::int64_t step : {1, 2, 3}) {
-        RowLoops tried = rows;
-        tried.tile = static_cast<int>(a);
-        tried.window = static_cast<int>(w);
-        tried.step = step;
-        // Elements that meet no other one load nothing less.
-        if (step >= block || block + step * (window - 1) > kMostMet || !is_window(program, tried))
-          continue;
-        if (block < extent) {
-          tried.nest = split_axis(tried.nest, tried.tile, block);
-          if (tried.lane > tried.tile) ++tried.lane;
-          ++tried.inner;
-          ++tried.window;
-          ++tried.tile;
-        }
-        rows = tried;
+        auto found = with_window(program, rows, static_cast<int>(a), static_cast<int>(w), step);
+        if (!found) continue;
+        rows = std::move(*found);
         return;
       }
     }
@@ -288,8 +282,7 @@ void split_row(const LoopProgram& program, RowLoops& rows, std::size_t kept, std
           return !is_linear(flat_address(program, rows.nest, operand), axis);
         });
     if (!in_turns || rows.nest.axes[a].extent % size != 0) return;
-    rows.nest = split_axis(rows.nest, axis, size);
-    ++rows.inner;
+    split_rows(rows, axis, size);
     return;
   }
 }
