@@ -29,7 +29,7 @@ WAITING, STARTING, BEGINNING, RUNNING, ENDED = range(5)
 
 LOOK_S = 0.5  # between two looks at a worker
 # A worker that ended sooner after its start has failed once more in a row. One that lives longer
-# has evaluated something: machines that take workers away now and then must not end a search.
+# had begun to work: machines that take workers away now and then must not end a search.
 SHORT_S = 20.0
 EARLY_S = 60.0  # mistakes that workers report up to then are there from the start
 MOST_FAILURES = 5  # of one place, in a row
