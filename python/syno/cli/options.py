@@ -196,6 +196,15 @@ def jobs() -> int | None:
     )
 
 
+def gpus() -> bool:
+    """Declare whether the workers of a search train on the GPUs of this machine."""
+    return option(
+        "Train on the GPUs of this machine, in worker processes: as many as there are GPUs, or "
+        "--jobs, which share the GPUs.",
+        False,
+    )
+
+
 def model(default: T, unset: str = "") -> T:
     """Declare a field for the name of a model."""
     return option("Model, as printed by `syno models`.", default, unset=unset, metavar="NAME")

@@ -169,6 +169,24 @@ class LocalWorkers:
         return said, code
 
 
+def count_gpus() -> int:
+    """Return the number of GPUs of this machine that PyTorch can use.
+
+    Raises:
+        UserError: if there is none.
+    """
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count == 0:
+        raise UserError(
+            "there is no GPU that PyTorch can use (--gpus)\n"
+            "  what to do: leave out --gpus, or install the build of PyTorch for the GPU; "
+            "`syno doctor` shows what is found"
+        )
+    return count
+
+
 def shared_cores(cores: Sequence[int], jobs: int) -> list[list[int]]:
     """Divide cores among workers; with more workers than cores, some share one."""
     if jobs == 0:

@@ -111,6 +111,7 @@ def search(
     enqueue: Sequence[str | Operator] = (),
     warm_start: str | SurrogateData | None = None,
     jobs: int | None = None,
+    gpus: bool = False,
     cluster: RayOptions | None = None,
     needs: Sequence[str] = (),
     spot_checks: float = 0.0,
@@ -170,6 +171,9 @@ def search(
         jobs: evaluate in so many worker processes on this machine, each with cores of its own; 0:
             only in workers that are started elsewhere (`syno worker`). Default: in this process.
             The model and the data must have names.
+        gpus: the workers train on the GPUs of this machine, each on one of them; several workers
+            may share one. Default of `jobs`: one worker for each GPU. Latencies are those of the
+            processor.
         cluster: start the workers on a Ray cluster instead, `jobs` of them or as many as it has
             room for.
         needs: tags that workers must have to evaluate for this study.
@@ -242,7 +246,9 @@ def search(
     )
     # What does not go together is refused before there is a store.
     cluster, is_custom = cluster or RayOptions(), own is not None
-    check_workers(jobs, cluster, net, store, is_custom=is_custom, spot_checks=spot_checks)
+    check_workers(
+        jobs, cluster, net, store, is_custom=is_custom, spot_checks=spot_checks, gpus=gpus
+    )
     if timing.predictor is not None:
         check_predictor(timing.predictor, timing.threads)
     rungs = load_rungs(net, settings, settings.data_dir, own)
@@ -263,7 +269,7 @@ def search(
         study = Study.create(opened, name or _name(settings), settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
-        return _run(opened, study, rungs, settings.data_dir, shown, callbacks, jobs, cluster)
+        return _run(opened, study, rungs, settings.data_dir, shown, callbacks, jobs, cluster, gpus=gpus)
 
 
 def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -294,6 +300,7 @@ def resume(
     observer: Observer | None = None,
     callbacks: Sequence[Callback] = (),
     jobs: int | None = None,
+    gpus: bool = False,
     cluster: RayOptions | None = None,
 ) -> StudyResults:
     """Continues a study exactly where it stopped; nothing that was finished is done again.
@@ -310,7 +317,7 @@ def resume(
     predictor: a file of `LatencyPredictor.save`: this process predicts latencies with it, and
         measures none.
 
-    jobs, cluster: as in `search`. If another process drives the study, this one takes over when
+    jobs, gpus, cluster: as in `search`. If another process drives the study, this one takes over when
         that one dies. With `predictor`, the workers that this process starts predict.
 
     UserError as in `search`, and when data or space are not those the study began with.
@@ -331,7 +338,8 @@ def resume(
         folder = settings.data_dir if data_dir is None else str(data_dir)
         network = network_again(record.name, settings, net)
         cluster = cluster or RayOptions()
-        check_workers(jobs, cluster, network, opened, is_custom=settings.metric is not None)
+        is_custom = settings.metric is not None
+        check_workers(jobs, cluster, network, opened, is_custom=is_custom, gpus=gpus)
         if predictor is not None:
             if jobs == 0:
                 raise UserError(
@@ -343,7 +351,7 @@ def resume(
             record.name,
             settings.data,
             data,
-            is_custom=settings.metric is not None,
+            is_custom=is_custom,
             net=network,
             validation=validation,
             loss=loss,
@@ -379,7 +387,8 @@ def resume(
                 f"given up after {max_attempts} attempts that end the process; one that was given "
                 "up before is evaluated again when it is released (--release)"
             )
-        return _run(opened, continued, rungs, folder, observer, callbacks, jobs, cluster, predictor)
+        started = (jobs, cluster, predictor, gpus)
+        return _run(opened, continued, rungs, folder, observer, callbacks, *started)
 
 
 @contextlib.contextmanager
@@ -440,6 +449,7 @@ def _run(
     jobs: int | None,
     cluster: RayOptions,
     predictor: str | None = None,
+    gpus: bool = False,
 ) -> StudyResults:
     calls = Callbacks(store, callbacks)
     around: dict[str, Any] = {
@@ -456,6 +466,7 @@ def _run(
         data_dir=data_dir,
         predictor=predictor,
         note=observer.on_note,
+        gpus=gpus,
     )
     if started is not None:
         with started as workers:

@@ -12,7 +12,7 @@ from syno.launch.starter import Starter
 from syno.options import RayOptions
 from syno.store import Store
 from syno.store.engine import parse_address
-from syno.study.local_workers import LocalWorkers
+from syno.study.local_workers import LocalWorkers, count_gpus
 from syno.study.worker import check_tags
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def check_workers(
     *,
     is_custom: bool,
     spot_checks: float = 0.0,
+    gpus: bool = False,
 ) -> None:
     """Check the workers of a search before there is a store.
 
@@ -38,10 +39,13 @@ def check_workers(
         store: the store or its address.
         is_custom: see `net`.
         spot_checks: the share of the trials that a second worker evaluates again.
+        gpus: whether the workers train on the GPUs of this machine.
 
     Raises:
         UserError: for what does not go together.
     """
+    if gpus:
+        jobs = _jobs_on_gpus(jobs, cluster)
     if spot_checks and (jobs == 1 or (jobs is None and cluster.ray is None)):
         raise UserError(
             "spot checks (--spot-checks) need two workers or more, and three to tell who is wrong\n"
@@ -68,6 +72,22 @@ def check_workers(
         raise UserError("a store in memory has no workers: other processes cannot reach it")
 
 
+def _jobs_on_gpus(jobs: int | None, cluster: RayOptions) -> int:
+    """Return the number of workers that train on GPUs, by default one for each."""
+    if cluster.ray is not None:
+        raise UserError(
+            "gpus (--gpus) is for workers that a search starts on its own machine\n"
+            "  what to do: gpus_per_worker (--gpus-per-worker) for workers on a Ray cluster"
+        )
+    if jobs == 0:
+        raise UserError(
+            "gpus (--gpus) is for the workers that this process starts, and --jobs 0 starts none\n"
+            "  what to do: `syno worker --gpus` where the workers are"
+        )
+    count = count_gpus()
+    return count if jobs is None else jobs
+
+
 def starter(
     store: Store,
     study: str,
@@ -77,8 +97,12 @@ def starter(
     data_dir: str | None,
     predictor: str | None,
     note: Callable[[str], None],
+    gpus: bool = False,
 ) -> Starter | None:
-    """Return what starts the workers of a search; None if the search evaluates itself."""
+    """Return what starts the workers of a search; None if the search evaluates itself.
+
+    On GPUs, there are as many workers as GPUs unless `jobs` says otherwise.
+    """
     if cluster.ray is not None:
         return RayWorkers(
             store,
@@ -92,6 +116,9 @@ def starter(
             predictor=predictor,
             note=note,
         )
+    if gpus:
+        jobs = _jobs_on_gpus(jobs, cluster)
     if jobs is None:
         return None
-    return LocalWorkers(store, study, jobs, data_dir, predictor=predictor)
+    count = count_gpus() if gpus else 0
+    return LocalWorkers(store, study, jobs, data_dir, gpus=count, predictor=predictor)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import platform
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -21,8 +22,9 @@ from syno.codegen.verify.check import Comparison, MismatchError
 from syno.measure import kernels
 from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.kernels import Candidate, KernelRun, synchronized
-from syno.measure.plans import choose_plan
+from syno.measure.plans import LEAST_ROUNDS, choose_plan
 from syno.measure.roofline import measure_roofline
+from syno.measure.timing import WARM_UP, interleaved
 from syno.operators.operator import Operator
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
 from syno.tune.results import LayerRow
@@ -245,6 +247,11 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
         from syno.tune import tvm_remote
 
         return tvm_remote.measured(task, subject, folder, progress)
+    with _exact(task.device):
+        return _measured(task, subject, folder, progress)
+
+
+def _measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> LayerRow:
     candidates = _BACK_ENDS[task.back_end].candidates(task, subject, folder, progress)
     timed = list(candidates)
     if subject.moves is not None:
@@ -271,13 +278,45 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
     )
 
 
+@contextlib.contextmanager
+def _exact(device: str) -> Iterator[None]:
+    """On a GPU, PyTorch computes in float32 inside, as Triton's kernels do, and not in TF32."""
+    if device == CPU:
+        yield
+        return
+    before = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
+    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = before[0]
+        torch.set_float32_matmul_precision(before[1])
+
+
 def _plans(
     task: Task, operator: Operator, binding: dict[str, int], emitter: str, progress: Progress
 ) -> list[int]:
     """The numbers of the cheapest plan and of the fastest one, which is measured."""
     progress(f"measuring {task.plans} plans")
+    if task.device != CPU:
+        return sorted({1, _fastest_on_gpu(task, operator, binding)})
     choice = choose_plan(operator, binding, emitter=emitter, limit=task.plans, threads=task.threads)
     return sorted({1, choice.number})
+
+
+def _fastest_on_gpu(task: Task, operator: Operator, binding: dict[str, int]) -> int:
+    """The number of the plan whose eager module is the fastest on the GPU."""
+    found = [
+        kernels.torch_candidate(EAGER, operator, binding, EAGER, number, task.device)
+        for number, _ in enumerate(operator.plans(binding, task.plans), 1)
+    ]
+    for candidate in found:
+        for _ in range(WARM_UP):
+            candidate.call()
+    times = interleaved([candidate.call for candidate in found], LEAST_ROUNDS)
+    fastest = min(zip(map(min, times), found, strict=True), key=lambda each: each[0])[1]
+    return fastest.plan
 
 
 def _named(name: str, candidate: Candidate) -> Candidate:

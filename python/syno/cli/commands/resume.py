@@ -41,6 +41,7 @@ class _Arguments(Options):
         metavar="ID",
     )
     jobs: int | None = options.jobs()
+    gpus: bool = options.gpus()
     predictor: str | None = option(
         "Predict latencies in this process, or its workers, instead of measuring them: a file of "
         "`syno bench latency --predictor`.",
@@ -80,6 +81,7 @@ def command(given: _Arguments) -> int:
             predictor=given.predictor,
             observer=watch,
             jobs=given.jobs,
+            gpus=given.gpus,
             cluster=given.cluster,
         )
     return finished(summary, given.store, as_json=given.as_json)

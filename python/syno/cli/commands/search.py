@@ -93,6 +93,7 @@ class _Arguments(Options):
         unset="none",
     )
     jobs: int | None = options.jobs()
+    gpus: bool = options.gpus()
     needs: tuple[str, ...] = option(
         "Tag that workers must have (`syno worker --tags`), such as the name of a device; can be "
         "repeated.",
@@ -197,6 +198,7 @@ def command(given: _Arguments) -> int:
             isolation=given.isolation,
             observer=watch,
             jobs=given.jobs,
+            gpus=given.gpus,
             needs=given.needs,
             spot_checks=given.spot_checks,
             spot_tolerance=given.spot_tolerance,

@@ -61,11 +61,12 @@ def command(given: _Arguments) -> int:
     """
     from syno.cli.trial_lines import TrialLines
     from syno.store import Store
+    from syno.study.local_workers import count_gpus
     from syno.study.worker import work
 
     if given.idle is not None and given.idle < 0:
         raise UserError(f"idle (--idle) is a number of seconds, got {given.idle:g}")
-    gpus = _gpus() if given.gpus else 0
+    gpus = count_gpus() if given.gpus else 0
     with Store.open(given.store, create=False) as store:
         if given.jobs > 1:
             count = _several(given, store, gpus)
@@ -111,21 +112,3 @@ def _several(given: _Arguments, store: Store, gpus: int) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     return workers.evaluated
-
-
-def _gpus() -> int:
-    """Count the GPUs.
-
-    Raises:
-        UserError: if there is none that PyTorch can use.
-    """
-    import torch
-
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if count == 0:
-        raise UserError(
-            "there is no GPU that PyTorch can use (--gpus)\n"
-            "  what to do: leave out --gpus, or install the build of PyTorch for the GPU; "
-            "`syno doctor` shows what is found"
-        )
-    return count
