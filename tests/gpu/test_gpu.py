@@ -14,8 +14,13 @@ import pytest
 import torch
 
 import syno
+from syno.codegen import emitters
+from syno.codegen.verify.check import Comparison
 from syno.store import Store
 from syno.train import fidelity
+from syno.tune import run_grid, single_grid, tasks_of
+
+from ..property.loop_emitters import with_sizes, zoo
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -85,3 +90,55 @@ def test_a_worker_that_is_killed_on_a_gpu_loses_nothing(tmp_path: Path) -> None:
     assert kills > 0
     counted = Counter(each.key for each in results(store) if each.is_evaluated)
     assert len(counted) >= 6 and max(counted.values()) == 1
+
+
+PRODUCTS = {
+    "conv2d": {"N": 2, "C_in": 64, "C_out": 64, "H": 28, "W": 28, "k": 3},
+    "operator-1": {"N": 2, "C_in": 64, "C_out": 64, "H": 28, "g": 8, "s": 2, "k": 3},
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_every_tile_of_a_triton_kernel_is_right(name: str) -> None:
+    """A GPU tries all tiles and takes the fastest: each of them has to be right."""
+    emitter = emitters.get("triton")
+    case = with_sizes(zoo()[name], **PRODUCTS[name])
+    text = emitter.source(case)
+    chosen = "tried = tiles[:1] if triton.knobs.runtime.interpret else tiles"
+    assert chosen in text and "tl.dot" in text
+    for number in range(8):
+        one = text.replace(chosen, f"tried = tiles[{number} % len(tiles):][:1]")
+        Comparison(emitter, case, number).check(emitter.build([case], [one])[0])
+
+
+@pytest.mark.parametrize("back_end", ["eager", "inductor", "triton"])
+def test_layers_are_tuned_on_a_gpu(back_end: str, tmp_path: Path) -> None:
+    grid = single_grid(
+        ["operator-1"],
+        out=tmp_path,
+        back_ends=[back_end],
+        layers=["32x14"],
+        device="cuda",
+        batch=8,
+        rounds=20,
+        plans=2,
+    )
+    run = run_grid(tasks_of(grid))
+    assert run.failures == [], [each.reason for each in run.failures]
+    for result in run.results:
+        assert torch.cuda.get_device_name() == result.environment["device"]
+        assert 0 < result.rows[0].best_ms <= result.rows[0].median_ms
+
+
+def test_a_compiled_training_runs_on_a_gpu(tmp_path: Path) -> None:
+    found = syno.train_operators(
+        ["conv2d"],
+        data="digits",
+        model_options={"width": 8},
+        train=syno.TrainOptions(fidelity=QUICK.changed(compile=True)),
+        device="cuda",
+        latency=False,
+        isolation=syno.IsolationOptions(isolate=True),
+        store=str(tmp_path / "runs.db"),
+    )
+    assert found.ok, [row.reason for row in found.rows]

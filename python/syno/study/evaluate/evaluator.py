@@ -132,10 +132,15 @@ class NetworkEvaluator:
     _resumed: int = field(default=0, init=False)
 
     def prepared(self) -> NetworkEvaluator:
-        """Prepare what is the same for all evaluations, in the process that forks them."""
+        """Prepare what is the same for all evaluations, in the process that forks them.
+
+        A child of a process that has looked for GPUs cannot use one, and a trace looks for them.
+        """
         if COMPILED in (self.kernels, self.timing.latency):
             engines.prepare_compilers()
-        _ = self._shared, self._latencies
+        _ = self._latencies
+        if self.device == "cpu":
+            _ = self._shared
         return self
 
     @functools.cached_property

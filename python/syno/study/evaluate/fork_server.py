@@ -487,6 +487,15 @@ def _become_child(server: int, setup: Setup, request: Request, prints: int) -> N
     if request.memory is not None and not os.path.exists(_NVIDIA):
         processes.limit_allocations(request.memory)
     torch.set_num_threads(setup.threads)
+    _look_for_gpus_again()
+
+
+def _look_for_gpus_again() -> None:
+    """Let torch forget what it found in the server, which sees no GPU."""
+    remembered = sys.modules.get("torch.utils._triton")
+    for value in () if remembered is None else vars(remembered).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
 
 
 def _answer(evaluator: Evaluator | RungEvaluator, request: Request) -> bytes:

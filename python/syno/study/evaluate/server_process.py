@@ -41,6 +41,10 @@ _MOST_MESSAGE = MOST_ANSWER + (1 << 20)
 _MODULE = "syno.study.evaluate.fork_server"
 # Libraries must start no threads in the process that forks.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+# A child of a process that has used a GPU, if only to count them, cannot use one. Therefore torch
+# finds none in the process that forks, and asks NVML instead of the driver. Children get the
+# environment of the search.
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 
 
 class LostError(Exception):
@@ -74,7 +78,7 @@ class ServerProcess:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # results are on standard output: nothing else may get there
-                env=helper_process.environment(**_ONE_THREAD),
+                env=helper_process.environment(**_ONE_THREAD, **_NO_GPU),
                 start_new_session=True,  # Ctrl-C reaches the search alone, which closes the socket
             )
         self._socket = ours
