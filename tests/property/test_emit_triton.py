@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from syno import _core
 from syno.codegen import emitters
 from syno.codegen.emitters import WrongCodeError
+from syno.codegen.verify.check import Comparison
 
 from .loop_emitters import batches, check, needs, random_case, with_sizes, zoo
 
@@ -177,3 +179,23 @@ def test_every_tile_of_a_real_layer_fits_the_shared_memory(tmp_path):
     for kernel, capability, _, shared in report:
         # 163 KiB a block on compute capability 8.0, 227 KiB on 9.0.
         assert shared <= (163 if capability == 80 else 227) * 1024, (kernel, capability, shared)
+
+
+PRODUCTS = {
+    "conv2d": {"N": 2, "C_in": 64, "C_out": 64, "H": 28, "W": 28, "k": 3},
+    "operator-1": {"N": 2, "C_in": 64, "C_out": 64, "H": 28, "g": 8, "s": 2, "k": 3},
+}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_every_tile_of_a_triton_kernel_is_right(name: str) -> None:
+    """A GPU tries all tiles and takes the fastest: each of them has to be right."""
+    emitter = emitters.get("triton")
+    case = with_sizes(ZOO[name], **PRODUCTS[name])
+    text = emitter.source(case)
+    chosen = "tried = tiles[:1] if triton.knobs.runtime.interpret else tiles"
+    assert chosen in text and "tl.dot" in text
+    for number in range(8):
+        one = text.replace(chosen, f"tried = tiles[{number} % len(tiles):][:1]")
+        Comparison(emitter, case, number).check(emitter.build([case], [one])[0])

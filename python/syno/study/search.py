@@ -269,7 +269,8 @@ def search(
         study = Study.create(opened, name or _name(settings), settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
-        return _run(opened, study, rungs, settings.data_dir, shown, callbacks, jobs, cluster, gpus=gpus)
+        started = (jobs, cluster, None, gpus)
+        return _run(opened, study, rungs, settings.data_dir, shown, callbacks, *started)
 
 
 def _texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
@@ -317,8 +318,8 @@ def resume(
     predictor: a file of `LatencyPredictor.save`: this process predicts latencies with it, and
         measures none.
 
-    jobs, gpus, cluster: as in `search`. If another process drives the study, this one takes over when
-        that one dies. With `predictor`, the workers that this process starts predict.
+    jobs, gpus, cluster: as in `search`. If another process drives the study, this one takes over
+        when that one dies. With `predictor`, the workers that this process starts predict.
 
     UserError as in `search`, and when data or space are not those the study began with.
     """
@@ -448,8 +449,8 @@ def _run(
     callbacks: Sequence[Callback],
     jobs: int | None,
     cluster: RayOptions,
-    predictor: str | None = None,
-    gpus: bool = False,
+    predictor: str | None,
+    gpus: bool,
 ) -> StudyResults:
     calls = Callbacks(store, callbacks)
     around: dict[str, Any] = {
