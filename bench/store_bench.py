@@ -8,8 +8,11 @@ The store is a new SQLite file, the empty database of `--store`, or with `--serv
 server of Debian's package, which is started for the benchmark and writes as durably as any. It is
 filled with rows as Syno writes them, with seals and a log; opening it checks all of them. Then the
 study is continued: a driver proposes, and so many worker processes take what it proposes, evaluate
-it for `--trial-seconds` (they sleep), and store results. What is timed of them are the calls alone:
-`propose` of the driver (all that it does for one proposal), `take` and `tell` of workers.
+it for `--trial-seconds` (they sleep), and store results. They start at random moments within the
+time of one trial, and only what happens after their first trials counts, as in a search that has
+run for a while. What is timed are the calls alone: `propose` of the driver (all that it does for
+one proposal), and `look`, `take` and `tell` of workers; `*_processor` is the processor's time of
+the same calls in their own process.
 
 Times are of the clock, with those of all processes of this machine. Use a quiet machine.
 """
@@ -38,6 +41,7 @@ from syno.store import (
     BaselineLatency,
     MeasurementResult,
     Outcome,
+    ProposalRecord,
     Store,
     StudyRecord,
     VerificationResult,
@@ -50,9 +54,11 @@ from syno.store.records import COMPLETED, OPERATOR, canonical_json, digest
 from syno.store.seals import event_digest, seal
 from syno.study import Study, StudySettings
 from syno.study.answers import Answers
+from syno.study.driver import LOOK_S as DRIVER_LOOK_S
+from syno.study.driver import kept_waiting
+from syno.study.worker import LOOK_S
 
 _ROWS = 5000  # that are inserted at once
-_LOOK_S = 0.05
 Values = dict[str, Any]
 
 
@@ -298,8 +304,26 @@ def unchecked(url: str) -> Store:
     return Store(engine, address, 60.0)
 
 
-def work(url: str, name: str, seconds: float, trial_seconds: float, out: Any) -> None:
-    """Be a worker: take, sleep, and tell, until the time is over."""
+class Clock:
+    """The times of calls after a moment, on the clock and of the processor of this process."""
+
+    def __init__(self, begin: float) -> None:
+        self._begin = begin
+        self.times: dict[str, list[float]] = {}
+
+    @contextlib.contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Time what is in the block; a block that raises is left out."""
+        began, used = time.perf_counter(), time.process_time()
+        yield
+        ended, processor = time.perf_counter() - began, time.process_time() - used
+        if time.monotonic() >= self._begin:
+            self.times.setdefault(name, []).append(ended)
+            self.times.setdefault(f"{name}_processor", []).append(processor)
+
+
+def work(url: str, name: str, window: tuple[float, float], trial_seconds: float, out: Any) -> None:
+    """Be a worker: take, sleep, and tell, until the window of time is over."""
     store, worker = unchecked(url), Worker()
     record = store.study(name)
     settings = StudySettings.from_json(record.settings)
@@ -307,64 +331,77 @@ def work(url: str, name: str, seconds: float, trial_seconds: float, out: Any) ->
     answers.counts_attempts = False
     store.announce(worker.name, answers.environment, ())
     rng = random.Random(os.getpid())
-    times: dict[str, list[float]] = {"take": [], "tell": []}
-    until = time.monotonic() + seconds
-    time.sleep(rng.uniform(0, min(1.0, trial_seconds)))
+    begin, until = window
+    clock = Clock(begin)
+    time.sleep(rng.uniform(0, trial_seconds))
     while time.monotonic() < until:
-        began = time.perf_counter()
+        with clock.timed("look"):
+            waits = any(each.id == record.id for each in store.driven())
+            waits = waits and store.is_waiting(record, worker.name)
         found = None
-        if store.is_waiting(record, worker.name):
-            found = store.lease(record, worker.name, counted=False)
+        if waits:
+            with contextlib.suppress(_NothingError), clock.timed("take"):
+                found = taken(store, record, answers, worker)
         if found is None:
-            time.sleep(_LOOK_S)
+            time.sleep(LOOK_S)
             continue
-        answers.hold(found)
-        answers.settle(found)
-        times["take"].append(time.perf_counter() - began)
         time.sleep(rng.uniform(0.75, 1.25) * trial_seconds)
-        began = time.perf_counter()
-        answers.tell(found.id, made_outcome(MadeOperator(found.text or "")))
-        times["tell"].append(time.perf_counter() - began)
+        outcome = made_outcome(MadeOperator(found.text or ""))
+        with clock.timed("tell"):
+            answers.tell(found.id, outcome)
     store.leave(worker.name)
     store.close()
-    out.put(times)
+    out.put(clock.times)
 
 
-def propose(study: Study, workers: int, seconds: float) -> tuple[list[float], list[float]]:
-    """Be the driver; return the seconds of each proposal, of the clock and of the processor."""
-    store, times, processor = study.store, [], []
+class _NothingError(Exception):
+    """Other workers were faster."""
+
+
+def taken(store: Store, record: StudyRecord, answers: Answers, worker: Worker) -> ProposalRecord:
+    """Take a proposal, as a worker does."""
+    found = store.lease(record, worker.name, counted=False)
+    if found is None:
+        raise _NothingError
+    answers.hold(found)
+    answers.settle(found)
+    return found
+
+
+def propose(study: Study, workers: int, window: tuple[float, float]) -> dict[str, list[float]]:
+    """Be the driver; return the times of the proposals."""
+    store, (begin, until) = study.store, window
+    clock = Clock(begin)
     study.driver = store.drive(study.record, study.worker)
-    until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if store.waiting(study.record) > workers // 4:
-            time.sleep(_LOOK_S / 5)
+        if store.waiting(study.record) > kept_waiting(workers):
+            time.sleep(DRIVER_LOOK_S)
             continue
-        began, used = time.perf_counter(), time.process_time()
-        study.tally()
-        study.propose()
-        times.append(time.perf_counter() - began)
-        processor.append(time.process_time() - used)
-    return times, processor
+        with clock.timed("propose"):
+            study.tally()
+            study.propose()
+    return clock.times
 
 
 def shared(url: str, study: Study, given: argparse.Namespace) -> dict[str, Any]:
     """Let workers and a driver use the store together."""
     context = get_context("fork")
     out = context.Queue()
-    arguments = (url, study.record.name, given.seconds, given.trial_seconds, out)
+    # The first calls of a process take longer: statements are compiled.
+    begin = time.monotonic() + 10.0 + 2.5 * given.trial_seconds
+    window = (begin, begin + given.seconds)
+    arguments = (url, study.record.name, window, given.trial_seconds, out)
     processes = [context.Process(target=work, args=arguments) for _ in range(given.workers)]
     for process in processes:
         process.start()
-    proposed, processor = propose(study, given.workers, given.seconds)
-    found: dict[str, list[float]] = {"propose": proposed, "take": [], "tell": []}
+    found = propose(study, given.workers, window)
     for _ in processes:
         for name, times in out.get(timeout=600).items():
-            found[name] += times
+            found.setdefault(name, []).extend(times)
     for process in processes:
         process.join()
-    shown = {name: quantiles(times) for name, times in found.items()}
+    shown: dict[str, Any] = {name: quantiles(times) for name, times in found.items()}
     return shown | {
-        "propose_processor": quantiles(processor),
         "answers_a_second": len(found["tell"]) / given.seconds,
         "workers": given.workers,
         "trial_seconds": given.trial_seconds,

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Text, func, insert, select, type_coerce, update
+from sqlalchemy import Connection, Text, bindparam, func, insert, select, type_coerce, update
 
 from syno._util.errors import InternalError
 from syno.store import lease as leases
@@ -62,6 +62,19 @@ def lock_study(connection: Connection, study: int) -> End:
     return End(*found)
 
 
+def lock_study_of(connection: Connection, proposal: int) -> tuple[int, End] | None:
+    """Lock the study of a proposal as `lock_study` does, with one message to the database.
+
+    Returns:
+        The id of the study, and where its log ends; None if there is no such proposal.
+    """
+    column = schema.study.c
+    own = select(_proposal.study_id).where(_proposal.id == proposal).scalar_subquery()
+    query = select(column.id, column.events, column.head).where(column.id == own)
+    found = connection.execute(query.with_for_update()).one_or_none()
+    return None if found is None else (found.id, End(found.events, found.head))
+
+
 def study_of(connection: Connection, proposal: int) -> int:
     """Return the study of a proposal."""
     found = connection.scalar(select(_proposal.study_id).where(_proposal.id == proposal))
@@ -102,10 +115,11 @@ def append(
     texts = {name: canonical_json(value) for name, value in content.items()}
     made = event_digest(end.head, values | texts)
     connection.execute(
-        insert(schema.event).values(study_id=study, digest=made, **values, **content)
+        insert(schema.event), {"study_id": study, "digest": made, **values, **content}
     )
     connection.execute(
-        update(schema.study).where(column.id == study).values(events=sequence, head=made)
+        update(schema.study).where(column.id == bindparam("own")),
+        {"own": study, "events": sequence, "head": made},
     )
     return sequence
 

@@ -51,11 +51,10 @@ def tell(
         LeaseLostError: if another process has the lease. It may evaluate the proposal at another
             rung.
     """
-    study = connection.scalar(select(_proposal.study_id).where(_proposal.id == identity))
-    if study is None:
-        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` returned")
     # Every transaction locks the study first, so that no two wait for each other.
-    end = log.lock_study(connection, study)
+    locked = log.lock_study_of(connection, identity)
+    if locked is None:
+        raise UserError(f"no proposal has the id {identity}\n  expected: an id that `ask` returned")
     row = (
         connection.execute(
             select(schema.proposal).where(_proposal.id == identity).with_for_update()
@@ -85,7 +84,7 @@ def tell(
     data = {"proposal": identity, "ask": row["ask"], "status": outcome.status}
     if row["rung_index"]:
         data["rung"] = row["rung_index"]
-    log.append(connection, row["study_id"], "told", data, rows, end)
+    log.append(connection, row["study_id"], "told", data, rows, locked[1])
 
 
 def add_evaluation(

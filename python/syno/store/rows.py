@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    RowMapping,
+    Table,
+    Update,
+    bindparam,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from syno._util.errors import InternalError
 from syno.store.engine import is_server
 from syno.store.seals import seal
+
+_KEY = "key_of_"  # begins the names of parameters that say which row is meant
 
 
 class Rows:
@@ -43,7 +57,7 @@ class Rows:
 def put(connection: Connection, table: Table, **values: object) -> tuple[Row[Any], str]:
     """Inserts one row and gives its primary key and its seal."""
     made = seal(table, values)
-    key = connection.execute(insert(table).values(**values, seal=made)).inserted_primary_key
+    key = connection.execute(insert(table), {**values, "seal": made}).inserted_primary_key
     if key is None:
         raise InternalError(f"no key came back from {table.name}")
     return key, made
@@ -90,9 +104,16 @@ def find_or_add(
 def rewrite(connection: Connection, table: Table, row: RowMapping, **values: object) -> None:
     """Changes one row, which the transaction has locked and read with all its columns."""
     given = {name: _value(value, row) for name, value in values.items()}
-    same = [column == row[column.name] for column in table.primary_key.columns]
     made = seal(table, {**row, **given})
-    connection.execute(update(table).where(*same).values(**given, seal=made))
+    keys = {f"{_KEY}{column.name}": row[column.name] for column in table.primary_key.columns}
+    connection.execute(_of_key(table), {**given, "seal": made, **keys})
+
+
+@functools.cache
+def _of_key(table: Table) -> Update:
+    """The change of one row, made once: values are parameters of its execution."""
+    same = [column == bindparam(f"{_KEY}{column.name}") for column in table.primary_key.columns]
+    return update(table).where(*same)
 
 
 def change(
