@@ -58,6 +58,27 @@ def test_without_a_gpu_it_says_so(store: str, monkeypatch: pytest.MonkeyPatch) -
     assert "there is no GPU that PyTorch can use" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "there is no GPU that PyTorch can use (--gpus)"),
+        (["--jobs", "2"], "there is no GPU that PyTorch can use (--gpus)"),
+        (["--jobs", "0"], "what to do: `syno worker --gpus` where the workers are"),
+        (["--ray", "auto"], "what to do: gpus_per_worker (--gpus-per-worker)"),
+    ],
+)
+def test_a_search_says_why_it_has_no_gpu(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    store = tmp_path / "runs.db"
+    search = ["search", "--data", "digits", "--store", str(store), "--gpus", *words]
+    result = CliRunner().invoke(cli, search)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not store.exists()
+
+
 def test_status_lists_the_workers_that_are_there(store: str) -> None:
     here, gone = Worker(), Worker()
     with Store.open(store) as opened:

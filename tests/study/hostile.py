@@ -17,6 +17,9 @@ from syno.store import Outcome
 from syno.study.observer import Observer
 
 
+_OF_SERVER: dict[str, str] = {}  # the environment of the process that forks
+
+
 class HostileOperator:
     """A text that counts its primitives, as an operator does."""
 
@@ -184,8 +187,20 @@ class Hostile:
 
         return Outcome("ok", details={"threads": torch.get_num_threads()})
 
+    def _gpus(self, _: str) -> Outcome:
+        """What the process that forks sees of GPUs, and what its children see."""
+        names = ("CUDA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK")
+        return Outcome(
+            "ok",
+            details={
+                "server": [_OF_SERVER.get(name) for name in names],
+                "child": [os.environ.get(name) for name in names],
+            },
+        )
+
 
 def make(folder: str) -> Hostile:
+    _OF_SERVER.update(os.environ)
     return Hostile(folder)
 
 

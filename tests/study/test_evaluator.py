@@ -53,6 +53,16 @@ def operator(space):
     return next(op for op in space.operators if op.primitives() == {"reduce": 1, "contract": 1})
 
 
+@pytest.mark.parametrize(("device", "is_traced"), [("cpu", True), ("cuda", False)])
+def test_a_process_that_forks_trainings_on_a_gpu_traces_no_network(
+    network, dataset, device, is_traced
+):
+    """torch counts the GPUs when it traces, and then no child could use one."""
+    timing = TimingOptions(repeats=20, latency="compiled")
+    made = NetworkEvaluator(network, dataset, FIDELITY, seed=3, timing=timing, device=device)
+    assert ("_shared" in vars(made.prepared())) is is_traced
+
+
 def test_copies_of_the_network_start_from_the_same_weights(network, operator):
     first, second = network.original(), network.original()
     assert all(map(torch.equal, first.state_dict().values(), second.state_dict().values()))

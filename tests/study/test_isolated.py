@@ -246,6 +246,17 @@ def test_children_have_the_environment_and_threads_of_the_search(evaluator):
     assert evaluator.evaluate("threads").details["threads"] == torch.get_num_threads()
 
 
+def test_the_process_that_forks_sees_no_gpu_and_its_children_see_those_of_the_search(
+    folder, monkeypatch
+):
+    """A child of a process that has counted the GPUs cannot use one."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.delenv("PYTORCH_NVML_BASED_CUDA_CHECK", raising=False)
+    with IsolatedEvaluator(functools.partial(hostile.make, str(folder))) as made:
+        details = made.evaluate(hostile.HostileOperator("gpus")).details
+    assert details == {"server": ["", "1"], "child": ["3", None]}
+
+
 def test_what_cannot_go_to_another_process_is_refused_with_what_to_do(folder):
     with pytest.raises(NotPossibleError, match="cannot be sent to another process") as caught:
         IsolatedEvaluator(lambda: None)

@@ -134,7 +134,8 @@ class NetworkEvaluator:
     def prepared(self) -> NetworkEvaluator:
         """Prepare what is the same for all evaluations, in the process that forks them.
 
-        A child of a process that has looked for GPUs cannot use one, and a trace looks for them.
+        A child of a process that has counted the GPUs cannot use one, and torch counts them when it
+        traces a network (FakeTensorMode): what is traced is left to the children then.
         """
         if COMPILED in (self.kernels, self.timing.latency):
             engines.prepare_compilers()
