@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner, Result
 
 from syno.cli.main import cli
@@ -12,6 +13,7 @@ def syno_cli(*arguments: str) -> Result:
     return CliRunner().invoke(cli, list(arguments))
 
 
+@pytest.mark.slow
 def test_a_table_is_made_trained_and_gone_on_with(tmp_path):
     path, picture = tmp_path / "table.jsonl", tmp_path / "picture.png"
     given = ["--data", "digits", "--model", "cnn-small", "--model-option", "width=4"]

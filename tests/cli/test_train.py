@@ -377,6 +377,7 @@ HOSTILE = textwrap.dedent("""
 """)
 
 
+@pytest.mark.slow
 def test_an_operator_that_crashes_or_hangs_is_a_row_among_others(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,7 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
     [
         pytest.param("local", (), marks=pytest.mark.slow),
         pytest.param("evolution", (), marks=pytest.mark.slow),
-        ("tree", ()),
+        pytest.param("tree", (), marks=pytest.mark.slow),
         pytest.param("graph", (), marks=pytest.mark.slow),
         pytest.param("surrogate", (), marks=pytest.mark.slow),
         pytest.param("surrogate", ("accuracy", "latency_ratio"), marks=pytest.mark.slow),

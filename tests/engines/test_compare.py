@@ -74,7 +74,7 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
     "name",
     [
         "channels-last",
-        "inductor",
+        pytest.param("inductor", marks=pytest.mark.slow),
         "onnxruntime",
         "onnxruntime-int8",
         "openvino",

@@ -52,6 +52,7 @@ def assert_close(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
         torch.testing.assert_close(f, w, rtol=1e-4, atol=1e-4 * scale)
 
 
+@pytest.mark.slow
 def test_one_graph_without_breaks_for_any_batch_size():
     for name, case in cases(20):
         net = module(case)

@@ -16,7 +16,6 @@ from syno import UserError
 from syno.store import Outcome
 from syno.study.observer import Observer
 
-
 _OF_SERVER: dict[str, str] = {}  # the environment of the process that forks
 
 

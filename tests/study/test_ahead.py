@@ -128,7 +128,16 @@ def test_the_announced_operator_is_compiled_beside_the_next_evaluation(evaluator
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("what", ["segfault", "exit:3", "signal:SIGKILL", "eat:2000", "hang"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "segfault",
+        "exit:3",
+        "signal:SIGKILL",
+        "eat:2000",
+        pytest.param("hang", marks=pytest.mark.slow),
+    ],
+)
 def test_what_happens_to_it_is_no_matter_of_an_evaluation(evaluator, folder, what):
     for _ in range(2):
         evaluator.announce(what)

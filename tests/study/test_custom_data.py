@@ -192,7 +192,7 @@ def test_a_study_of_custom_data_is_resumed_with_the_same_data(tmp_path):
     assert len(found.trained) == 2
 
 
-@pytest.mark.parametrize("isolate", [True, False])
+@pytest.mark.parametrize("isolate", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_ladder_promotes_operators_on_custom_data(tmp_path, isolate):
     path = str(tmp_path / "runs.db")
     train = TrainOptions(ladder="fast/custom", eta=2, max_slowdown=1000.0, kernels="eager")
