@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from syno._util.errors import UserError
+from syno.benchmark.cluster import Cluster, Load, Recorded, _Lock
+from syno.benchmark.measured_store import Cost
 from syno.benchmark.scale import ScaleResults, parse_workers, simulate_scale
 from syno.benchmark.scale_picture import save_scale
 from syno.store import Store
@@ -155,3 +158,18 @@ def test_numbers_of_workers_are_checked(text):
 
 def test_numbers_of_workers_are_read():
     assert parse_workers("1, 64,256") == (1, 64, 256)
+
+
+def test_thousands_of_calls_wait_for_the_lock_and_do_not_need_it() -> None:
+    cluster = object.__new__(Cluster)
+    cluster._lock, cluster._locks, cluster._load = _Lock(), {}, Load(1, 1.0)
+    cluster._measure = lambda call: (call(), Cost(0.001, 0.0, 1, 0))
+    cluster._now, cluster._order, cluster._events = 0.0, itertools.count(), []
+    cluster.recorded = Recorded(0.0)
+    made = []
+    cluster._lock.is_held = True
+    for number in range(5000):
+        cluster._do("take", functools.partial(made.append, number), lambda _: None)
+    assert made == []
+    cluster._release()
+    assert made == list(range(5000))

@@ -261,17 +261,14 @@ class Cluster:
             self._lock.is_held = True
             self.recorded.locked += held
             self._at(self._now + held, self._release)
-        elif not self._lock.is_held:
-            self._next()  # it was expected to lock
         self._at(self._now + seconds, functools.partial(then, found))
 
     def _release(self) -> None:
-        self._lock.is_held = False
-        self._next()
-
-    def _next(self) -> None:
-        if self._lock.waiting:
-            self._lock.waiting.popleft()()
+        lock = self._lock
+        lock.is_held = False
+        # Calls that were expected to lock may not: then the next one begins at the same moment.
+        while lock.waiting and not lock.is_held:
+            lock.waiting.popleft()()
 
     # The driver.
 
