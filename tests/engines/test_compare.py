@@ -102,6 +102,7 @@ def test_an_engine_computes_what_the_network_computes(name: str) -> None:
     assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items())
 
 
+@pytest.mark.slow
 def test_networks_of_one_class_stay_as_torch_compiled_them() -> None:
     nets = [small() for _ in range(4)]
     with torch._dynamo.config.patch(recompile_limit=2), torch.inference_mode():
