@@ -15,9 +15,11 @@ import pytest
 
 from syno._util.errors import UserError
 from syno._util.process_stat import STATE, stat_fields
+from syno.options import RayOptions
 from syno.store import Store
 from syno.study import local_workers
 from syno.study.local_workers import LocalWorkers, shared_cores
+from syno.study.starters import starter
 
 
 @pytest.fixture
@@ -146,3 +148,15 @@ def test_a_store_in_memory_has_none():
 )
 def test_the_cores_of_a_machine_are_shared(cores, jobs, shares):
     assert shared_cores(cores, jobs) == shares
+
+
+@pytest.mark.parametrize(
+    ("jobs", "gpus", "places"),
+    [(None, True, [0, 1, 2]), (5, True, [0, 1, 2, 0, 1]), (2, False, [None, None])],
+)
+def test_a_search_places_its_workers_on_the_gpus(store, monkeypatch, jobs, gpus, places):
+    monkeypatch.setattr("syno.study.starters.count_gpus", lambda: 3)
+    around = {"data_dir": None, "predictor": None, "note": print, "gpus": gpus}
+    made = starter(store, "study", jobs, RayOptions(), **around)
+    assert [job.gpu for job in made._jobs] == places
+    assert starter(store, "study", None, RayOptions(), **around | {"gpus": False}) is None

@@ -152,7 +152,7 @@ def choose_plan(
     """
     _check(emitter, limit, threads, rounds)
     sizes = operator.complete(binding)
-    plans = _candidates(operator, sizes, limit, fold_weights)
+    plans = measurable_plans(operator, sizes, limit, fold_weights=fold_weights)
     sources = {number: _source(operator, plan, emitter) for number, plan in plans.items()}
     asked = {
         "format": _FORMAT,
@@ -192,8 +192,8 @@ def _check(emitter: str, limit: int, threads: int, rounds: int) -> None:
     checks.whole("'rounds'", rounds, LEAST_ROUNDS)
 
 
-def _candidates(
-    operator: Operator, sizes: dict[str, int], limit: int, fold_weights: bool
+def measurable_plans(
+    operator: Operator, sizes: dict[str, int], limit: int, *, fold_weights: bool = False
 ) -> dict[int, _core.Plan]:
     """The plans by number, without those that would fill the memory."""
     found = operator.plans(sizes, limit, fold_weights=fold_weights)

@@ -116,9 +116,8 @@ def starter(
             predictor=predictor,
             note=note,
         )
-    if gpus:
-        jobs = _jobs_on_gpus(jobs, cluster)
-    if jobs is None:
+    if jobs is None and not gpus:
         return None
     count = count_gpus() if gpus else 0
+    jobs = count if jobs is None else jobs
     return LocalWorkers(store, study, jobs, data_dir, gpus=count, predictor=predictor)

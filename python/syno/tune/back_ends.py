@@ -22,7 +22,7 @@ from syno.codegen.verify.check import Comparison, MismatchError
 from syno.measure import kernels
 from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.kernels import Candidate, KernelRun, synchronized
-from syno.measure.plans import LEAST_ROUNDS, choose_plan
+from syno.measure.plans import LEAST_ROUNDS, choose_plan, measurable_plans
 from syno.measure.roofline import measure_roofline
 from syno.measure.timing import WARM_UP, interleaved
 from syno.operators.operator import Operator
@@ -309,14 +309,12 @@ def _fastest_on_gpu(task: Task, operator: Operator, binding: dict[str, int]) -> 
     """The number of the plan whose eager module is the fastest on the GPU."""
     found = [
         kernels.torch_candidate(EAGER, operator, binding, EAGER, number, task.device)
-        for number, _ in enumerate(operator.plans(binding, task.plans), 1)
+        for number in measurable_plans(operator, binding, task.plans)
     ]
-    for candidate in found:
-        for _ in range(WARM_UP):
-            candidate.call()
-    times = interleaved([candidate.call for candidate in found], LEAST_ROUNDS)
-    fastest = min(zip(map(min, times), found, strict=True), key=lambda each: each[0])[1]
-    return fastest.plan
+    calls = [candidate.call for candidate in found]
+    interleaved(calls, WARM_UP)
+    best = [min(times) for times in interleaved(calls, LEAST_ROUNDS)]
+    return found[best.index(min(best))].plan
 
 
 def _named(name: str, candidate: Candidate) -> Candidate:
