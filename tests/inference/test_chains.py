@@ -138,7 +138,7 @@ def test_gradients_are_refused(compiled):
 
 @torch.no_grad()
 def test_wrong_inputs_are_refused(compiled):
-    with pytest.raises(RuntimeError, match="wrong dtype"):
+    with pytest.raises(syno.UserError, match=r"use x\.float\(\)"):
         compiled(torch.zeros(1, 3, 8, 8, dtype=torch.float64))
     with pytest.raises(syno.UserError, match="another shape"):
         compiled(torch.zeros(1, 3, 8, 9))

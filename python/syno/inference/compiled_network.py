@@ -18,6 +18,7 @@ from syno._util.threads import usable_cores
 from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
+from syno.inference.arguments import Argument, check_call
 from syno.inference.chains import Fast
 from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.layer import Layer
@@ -52,28 +53,19 @@ class CompiledNetwork(nn.Module):
     """
 
     def __init__(
-        self, graph: fx.GraphModule, rows: Sequence[ReportRow], shapes: list[list[int | None]]
+        self, graph: fx.GraphModule, rows: Sequence[ReportRow], arguments: Sequence[Argument]
     ) -> None:
         super().__init__()
         self.network = graph
         self.rows = tuple(rows)
-        # None for a batch of any size.
-        self._shapes = [tuple(shape) for shape in shapes]
+        self._arguments = tuple(arguments)
         compiled = any(isinstance(module, CompiledLayer) for module in graph.modules())
         self._fast = Fast(graph) if compiled else None
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> object:
-        """What the network computes. UserError for an input of another shape."""
-        for x, shape in zip(inputs, self._shapes, strict=False):
-            found = tuple(x.shape)
-            if found != shape and (shape[:1] != (None,) or found[1:] != shape[1:] or not found):
-                raise UserError(
-                    "the network was compiled for another shape of its input\n"
-                    f"  expected: {['n' if size is None else size for size in shape]}"
-                    f"      got: {list(found)}\n"
-                    "  what to do: call syno.compile with an example of that shape"
-                )
+        """What the network computes. UserError for inputs of another number, shape or kind."""
+        check_call(inputs, self._arguments)
         # What is traced is the network that everybody sees.
         if torch.compiler.is_compiling() or self._fast is None or not self._fast.takes(inputs):
             return self.network(*inputs)
@@ -179,8 +171,7 @@ def compile_prepared(
     if stay:
         warnings.warn(f"{stay} of {len(references)} layers stay PyTorch: {_why()}", stacklevel=2)
     rows += [ReportRow(k.name, k.kind, False, "", k.reason) for k in _others(prepared)]
-    shapes = [_shape(x, prepared.batch) for x in inputs]
-    compiled = CompiledNetwork(graph, rows, shapes)
+    compiled = CompiledNetwork(graph, rows, [Argument.of(x, prepared.batch) for x in inputs])
     if verify:
         with torch.no_grad():
             for given in (inputs, _random(inputs, prepared.batch)):
@@ -266,10 +257,6 @@ def _others(prepared: Prepared) -> list[Kept]:
         if not kind.startswith("sym_")
     ]
     return [*prepared.kept, *rest]
-
-
-def _shape(x: torch.Tensor, batch: bool) -> list[int | None]:
-    return [None if batch and d == 0 else size for d, size in enumerate(x.shape)]
 
 
 def _random(inputs: tuple[torch.Tensor, ...], batch: bool) -> tuple[torch.Tensor, ...]:

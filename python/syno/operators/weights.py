@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class WeightNames:
                     f"  expected: the weights by name: {self._example()}      got: a list"
                 )
             return list(given)
-        if sorted(given) != sorted(self.names):
+        if set(given) != set(self.names):
             raise UserError(
                 "the weights by name are not those of the operator\n"
                 f"  expected: {', '.join(self.names)}      got: {', '.join(map(str, given))}"
@@ -97,10 +97,19 @@ class WeightNames:
 
 def number_array(name: str, value: ArrayLike) -> NDArray[Any]:
     """Convert `value` to an array of integers or floats; a UserError names other values."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise UserError(
+            f"{name} is a masked array\n"
+            f"  expected: an array with all of its values      what to do: use {name}.filled(0)"
+        )
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise UserError(f"{name} is not an array: {error}") from error
+    except (ValueError, TypeError, RuntimeError, NotImplementedError) as error:
+        raise UserError(
+            f"{name} is not an array: {first_line(error)}\n"
+            "  expected: integers or floats in an array of numpy, or in a tensor of a type that "
+            "numpy has, on the CPU"
+        ) from error
     if array.dtype.kind not in "biuf":
         raise UserError(
             f"{name} does not contain numbers\n"

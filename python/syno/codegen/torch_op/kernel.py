@@ -15,6 +15,7 @@ import torch
 
 from syno._util import checks
 from syno._util.errors import InternalError, UserError
+from syno._util.tensors import dense
 from syno.codegen.native import FLAGS
 from syno.codegen.torch_op import fakes
 from syno.codegen.torch_op import library as libraries
@@ -161,6 +162,8 @@ class Kernel:
                 none), indexed as there: `kernel.pack(a=a, v=v)`.
         """
         weights = self.weight_names.arranged(named if weights is None else weights)
+        for number, weight in enumerate(weights):
+            dense(f"weight {number}", weight)
         given = [tuple(weight.shape) for weight in weights]
         if given != self.weight_shapes:
             raise UserError(
@@ -188,9 +191,16 @@ class Kernel:
             residual: a tensor of the shape of y, if the epilogue names it.
 
         Raises:
+            UserError: an argument is not a tensor with values in dense memory.
             RuntimeError: an argument has the wrong type, device or shape, is missing, or requires a
                 gradient.
         """
+        dense("x", x)
+        dense("packed", packed)
+        if channel is not None:
+            dense("channel", channel)
+        if residual is not None:
+            dense("residual", residual)
         return self._apply(x, packed, channel, residual, self.key, self.epilogue)
 
 
