@@ -1,12 +1,16 @@
-"""Functions that torch.compile keeps apart."""
+"""Networks as torch.compile and torch.export take them. Requires PyTorch."""
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import fx, nn
+
+# The module around a network that torch.export could not name otherwise.
+WHOLE = "network"
 
 
 def with_own_code(net: nn.Module) -> Callable[..., torch.Tensor]:
@@ -25,3 +29,34 @@ def with_own_code(net: nn.Module) -> Callable[..., torch.Tensor]:
     return types.FunctionType(
         network.__code__.replace(), network.__globals__, closure=network.__closure__
     )
+
+
+def exportable(net: nn.Module) -> nn.Module:
+    """Return the network, or a module around it if torch.export cannot name its parts.
+
+    The graph of a network gets the names of its modules, parameters and buffers as attributes,
+    beside those that every graph has: a part called `code` or `graph` fails there (torch 2.13).
+    Names of parts begin with `WHOLE` and a dot in the module around the network.
+    """
+    graph = fx.GraphModule(nn.Module(), fx.Graph())
+    taken = {*dir(graph), "range_constraints", "validate_inputs", "_guards_fn"} - {
+        *dir(nn.Module())
+    }
+    tensors = [name for name, value in vars(net).items() if isinstance(value, torch.Tensor)]
+    names = {*net._modules, *net._parameters, *net._buffers, *tensors}
+    return _Whole(net) if names & taken else net
+
+
+class _Whole(nn.Module):
+    """forward: has the parameters of that of the network, by which torch.export names inputs."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.add_module(WHOLE, net)
+        self.train(net.training)
+
+        def forward(*inputs: torch.Tensor) -> object:
+            return net(*inputs)
+
+        forward.__signature__ = inspect.signature(net.forward)  # type: ignore[attr-defined]
+        self.forward = forward

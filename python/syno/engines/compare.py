@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import statistics
 import time
@@ -14,6 +13,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
@@ -138,7 +138,7 @@ def compare_engines(
     found = Comparison(threads, rounds)
     with torch_threads(threads), torch.inference_mode():
         for number, (network, net) in enumerate(networks.items()):
-            net = copy.deepcopy(net).eval()
+            net = copy_network(net).eval()
             expected = net(example).clone()
             for place, each in enumerate(chosen):
                 progress(number * len(chosen) + place, total, f"{network} in {each.name}")

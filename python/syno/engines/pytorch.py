@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 
 import torch
@@ -10,6 +9,7 @@ from torch import nn
 
 from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno._util.torch_code import with_own_code
 from syno.codegen.native import no_compiler
 from syno.engines.engine import FLOAT32, Engine
@@ -37,7 +37,7 @@ class Eager:
     ) -> Callable[[], torch.Tensor]:
         """Return the network as it is, with weights and input in the memory layout."""
         if self._layout is not torch.contiguous_format:
-            net = copy.deepcopy(net)
+            net = copy_network(net)
             if example.dim() == 4:
                 net = net.to(memory_format=self._layout)  # type: ignore[call-overload]
                 example = example.to(memory_format=self._layout)
@@ -70,7 +70,7 @@ class Inductor:
 
         with torch.inference_mode(False):
             # No reset of Dynamo: networks compiled before would be compiled again.
-            compiled = torch.compile(with_own_code(copy.deepcopy(net)), dynamic=False)
+            compiled = torch.compile(with_own_code(copy_network(net)), dynamic=False)
             example = example.clone()
         try:
             with config.patch(freezing=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -47,6 +46,7 @@ def networks_with_operators(
     """
     import torch
 
+    from syno._util.network_copy import copy_network
     from syno.network import models
     from syno.network.substitute import replace
     from syno.operands.layers import ORIGINAL, fit_to_network, layer_specification
@@ -62,7 +62,7 @@ def networks_with_operators(
             template = models.slots(original)
             known = layer_specification(template, sizes)
             for named in named_operators(wanted, layers=known):
-                net = copy.deepcopy(template)
+                net = copy_network(template)
                 replace(net, fit_to_network(named, net, sizes))
                 found[named.name] = net.eval()
     return found, example

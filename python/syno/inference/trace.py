@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,8 @@ import torch
 from torch import fx, nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
+from syno._util.torch_code import WHOLE, exportable
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.kernel import KernelPack
 
@@ -116,7 +117,7 @@ def trace(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> T
 
     UserError where torch cannot trace the network.
     """
-    marked = copy.deepcopy(net)
+    marked = copy_network(net)
     with torch.no_grad():
         _run(marked, inputs)  # slots learn the sizes of their maps
     packs: list[TracedPack] = []
@@ -152,7 +153,7 @@ class Outline:
     """
 
     def __init__(self, template: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-        marked = copy.deepcopy(template).eval()
+        marked = copy_network(template).eval()
         with torch.no_grad():
             _run(marked, inputs)
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -162,6 +163,7 @@ class Outline:
             marker = _Marker(len(self._shapes), (1, *slot.shapes[1]), batched=True)
             self._shapes[f"{name}.layer"] = slot.shapes[1]
             slot.replace(marker)
+        self._prefix = "" if exportable(marked) is marked else f"{WHOLE}."
         self._graph, self._batch = _exported(marked, inputs, batch=True)
 
     def traced(self, net: nn.Module) -> Traced | None:
@@ -180,9 +182,8 @@ class Outline:
         }
         graph = copied(self._graph.graph)
         held = {
-            str(node.target): state.get(str(node.target), attribute(self._graph, str(node.target)))
-            for node in graph.nodes
-            if node.op == "get_attr"
+            path: state.get(path.removeprefix(self._prefix), attribute(self._graph, path))
+            for path in [str(node.target) for node in graph.nodes if node.op == "get_attr"]
         }
         found = [_traced_pack(net, name, pack) for name, pack in packs]
         return Traced(fx.GraphModule(held, graph), found, self._batch)
@@ -209,6 +210,7 @@ def _exported(
     marked: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool
 ) -> tuple[fx.GraphModule, bool]:
     """The graph, and whether it takes any size of the first dimension."""
+    name, marked = type(marked).__name__, exportable(marked)
     with quiet(), torch.no_grad():
         if batch:
             more = tuple(torch.cat([x[:1]] * _TRACED_BATCH) for x in inputs)
@@ -223,7 +225,7 @@ def _exported(
         except Exception as error:
             first = str(error).strip().partition("\n")[0]
             raise UserError(
-                f"torch.export cannot trace the network {type(marked).__name__}: {first}\n"
+                f"torch.export cannot trace the network {name}: {first}\n"
                 "  expected: a network whose operations do not depend on the values of its input"
             ) from error
 
@@ -268,7 +270,8 @@ def module_name(node: fx.Node) -> str:
     """The module of the network that a node belongs to, such as layer1.0.conv1."""
     stack = node.meta.get("nn_module_stack") or {}
     names = [path for path, _ in stack.values()]
-    return names[-1].removesuffix(".layer") if names and names[-1] else node.name
+    name = names[-1].removeprefix(f"{WHOLE}.").removesuffix(".layer") if names else ""
+    return name or node.name
 
 
 def each_dimension(value: Any, rank: int) -> list[int]:

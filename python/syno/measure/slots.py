@@ -6,7 +6,6 @@ little about an operator. This module measures each kind of slot separately and 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno.measure.kernels import KernelRun, bench_kernels
 from syno.measure.timing import CPP
 from syno.network import models
@@ -110,7 +110,7 @@ def time_slots(
         UserError: a slot has no original layer, an operator fits no slot, or as in
             `bench_kernels`.
     """
-    kinds = slot_kinds(copy.deepcopy(net).eval(), example)
+    kinds = slot_kinds(copy_network(net).eval(), example)
     bindings = {
         label: {
             name: binding

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno.codegen import emitters
 from syno.codegen.native import NativeFunction
 from syno.codegen.verify.check import Comparison, MismatchError
@@ -112,7 +112,7 @@ def training_step(net: nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
     The loss is the mean square of the outputs. In a block of `compiled_kernels`, the copy runs the
     same compiled code.
     """
-    net = copy.deepcopy(net).train()
+    net = copy_network(net).train()
     return lambda: net(inputs).square().mean().backward()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypedDict, cast
@@ -11,6 +10,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno.network.layers import (
     LayerFilter,
     LayerReport,
@@ -88,7 +88,7 @@ def put_slots(
     for one in filters:
         if not isinstance(one, LayerFilter):
             raise UserError(f"'where' is a filter such as syno.conv2d(kernel=3), got {one!r}")
-    net = copy.deepcopy(net)
+    net = copy_network(net)
     before = layer_report(net)
     earlier = {row.name: row for row in before.rows if row.name in slots(net)}
     layers = list(_layers(net))

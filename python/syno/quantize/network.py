@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ import torch
 from torch import fx, nn
 
 from syno._util.errors import InternalError, UserError, first_line
+from syno._util.network_copy import copy_network
 from syno.network.placeholder import Placeholder
 from syno.network.trace import trace
 from syno.operators.kernel import KernelPack
@@ -112,7 +112,7 @@ def quantize(
 
 def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     """A copy without slots: torch.fx follows it, and every contraction is a layer."""
-    flat = copy.deepcopy(net).eval()
+    flat = copy_network(net).eval()
     for name, slot in [(n, m) for n, m in flat.named_modules() if isinstance(m, Placeholder)]:
         if slot.layer is None:
             slot(x)  # says that it is empty
@@ -120,7 +120,7 @@ def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     for name, pack in [(n, m) for n, m in flat.named_modules() if isinstance(m, KernelPack)]:
         _put(flat, name, as_layers(pack))
     with torch.no_grad():
-        wanted, found = copy.deepcopy(net).eval()(x), flat(x)
+        wanted, found = copy_network(net).eval()(x), flat(x)
     error, most = (found - wanted).abs().max(), wanted.abs().max()
     if not error <= _TOLERANCE * (most + 1):
         raise InternalError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 
 from syno._util import numbers as fmt
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno._util.tables import Table
 from syno.codegen.verify import verify
 from syno.engines import engine as engines
@@ -104,7 +104,7 @@ def _row(
     repeats: int,
     prepare: Callable[..., Callable[[], object]],
 ) -> BundleRow:
-    net = copy.deepcopy(template)
+    net = copy_network(template)
     operator = fit_to_network(named, net, binding)
     put(net, operator)
     packs = [module for module in net.modules() if isinstance(module, KernelPack)]

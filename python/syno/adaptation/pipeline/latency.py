@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +11,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno._util.torch_threads import torch_threads
 from syno.adaptation.pipeline.kinds import Kind
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
@@ -66,7 +66,7 @@ def slot_latencies(
 def _original(kind: Kind) -> Call:
     """The original layer as the kernel that it becomes, or in PyTorch where it does not."""
     assert kind.slot.original is not None
-    layer = copy.deepcopy(kind.slot.original).eval()
+    layer = copy_network(kind.slot.original).eval()
     x = torch.randn(kind.input_shape)
     with torch.inference_mode(False), torch.no_grad():
         prepared = prepare(nn.Sequential(layer), (x.clone(),), batch=False)
@@ -181,7 +181,7 @@ class Clock:
     def _prepared(self, net: nn.Module, engine: str) -> Call:
         with torch_threads(self.threads), torch.inference_mode():
             found = engines.get(engine)
-            return found.prepare(copy.deepcopy(net).eval(), self.example, self.threads)
+            return found.prepare(copy_network(net).eval(), self.example, self.threads)
 
     def _times(self, calls: Sequence[Call]) -> list[list[float]]:
         with torch_threads(self.threads), torch.inference_mode():

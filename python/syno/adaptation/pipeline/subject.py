@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import math
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno.adaptation.slots import refresh_batch_norm
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData
@@ -180,7 +180,7 @@ class Subject:
 
     def copy(self) -> nn.Module:
         """A copy of the template in evaluation mode."""
-        return copy.deepcopy(self.network.template).eval()
+        return copy_network(self.network.template).eval()
 
 
 def _objective(data: object) -> Objective:

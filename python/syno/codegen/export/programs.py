@@ -181,10 +181,13 @@ def traced(subject: Subject) -> ExportedProgram:
     """
     import torch
 
+    from syno._util.torch_code import exportable
+
     shapes = ({0: torch.export.Dim("batch")} if subject.batch else None,)
+    module = exportable(subject.module)
     with quietly():
         try:
-            program = torch.export.export(subject.module, (subject.x,), dynamic_shapes=shapes)
+            program = torch.export.export(module, (subject.x,), dynamic_shapes=shapes)
             if not subject.fold_weights:
                 return program
             folded = _folded(program)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -151,19 +150,20 @@ def network_subject(
     import torch
     from torch import nn
 
+    from syno._util.network_copy import copy_network
     from syno.operators.kernel import KernelPack
 
     if not isinstance(net, nn.Module):
         raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
     if not isinstance(example_input, torch.Tensor) or example_input.dim() == 0:
         raise UserError("'example_input' is a tensor whose first dimension is the batch")
-    module = copy.deepcopy(net).cpu().eval()
+    module = copy_network(net).cpu().eval()
     x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
     if not example_input.is_floating_point():  # tokens: any others may be out of range
         x = torch.cat([example_input[:1].cpu()] * _TRACED_BATCH)
     with torch.no_grad():
         module(x)  # slots learn the sizes of their maps
-    reference = copy.deepcopy(module)
+    reference = copy_network(module)
     for name, pack in [*module.named_modules()]:
         if isinstance(pack, KernelPack):
             holder, _, last = name.rpartition(".")
@@ -173,7 +173,9 @@ def network_subject(
 
 
 def _written(kernel: nn.Module) -> nn.Module:
-    return copy.deepcopy(kernel).cpu().float().eval()
+    from syno._util.network_copy import copy_network
+
+    return copy_network(kernel).cpu().float().eval()
 
 
 def _under(pack: KernelPack, plan: int, fold_weights: bool) -> KernelPack:

@@ -6,7 +6,6 @@ below what the machine can do is an error.
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from torch import nn
 
 from syno._util.errors import UserError, nearest
 from syno._util.json_types import JsonObject
+from syno._util.network_copy import copy_network
 from syno.engines import engine as engines
 from syno.engines.compare import Comparison, NetworkTime, compare_engines
 from syno.engines.engine import FLOAT32, Engine
@@ -103,7 +103,7 @@ def bench_layers(
     template, example = network_with_slots(
         given.model, dict(given.model_options), given.size, given.batch
     )
-    kinds = _labelled(slot_kinds(copy.deepcopy(template).eval(), example))
+    kinds = _labelled(slot_kinds(copy_network(template).eval(), example))
     for label in (*given.layers, *given.tvm_layers):
         if label not in kinds:
             raise UserError(
@@ -185,7 +185,7 @@ class _Networks:
             for name, named in subjects.items():
                 if named is None:
                     continue
-                net = copy.deepcopy(template)
+                net = copy_network(template)
                 operator = fit_to_network(named, net, given.sizes)
                 replace(net, operator)
                 self._nets[name] = (net.eval(), operator)

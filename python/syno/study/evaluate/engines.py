@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import os
 import threading
@@ -15,6 +14,7 @@ from torch import nn
 
 from syno import inference, options
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import no_compiler
 from syno.codegen.native.compiler import TRAINING_FLAGS, find_compiler
@@ -100,7 +100,7 @@ class Shared:
 
         The block may train the network: kernels do not depend on its weights.
         """
-        traced = self._outline.traced(copy.deepcopy(net).eval())
+        traced = self._outline.traced(copy_network(net).eval())
         if traced is None:  # it would be traced, which must not happen beside other work of torch
             yield
             return

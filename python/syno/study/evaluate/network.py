@@ -11,6 +11,7 @@ from torch import nn
 
 from syno._util import numbers
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.network import models
@@ -48,7 +49,7 @@ def with_slots(net: nn.Module, example: torch.Tensor) -> nn.Module:
 
     A network without slots gets those of `syno.substitute`.
     """
-    template = copy.deepcopy(net).eval()
+    template = copy_network(net).eval()
     if not slots(template):
         return substitute(template, example_input=example)
     with torch.no_grad():
@@ -247,7 +248,7 @@ class Network:
 
     def original(self) -> nn.Module:
         """Return a copy in which every slot holds its original layer."""
-        return copy.deepcopy(self.template)
+        return copy_network(self.template)
 
     def with_operator(
         self, operator: Operator, *, scaled: bool = True
@@ -261,7 +262,7 @@ class Network:
         Raises:
             UserError: if the operator fits no slot.
         """
-        net = copy.deepcopy(self.template)
+        net = copy_network(self.template)
         with seeded(self._seed):
             report = replace(net, operator, scaled=scaled)
         return net, report
@@ -350,7 +351,7 @@ def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:
     """Whether no output of a position depends on a later token; False if there are none."""
     if tokens.dim() != 2 or tokens.shape[1] < 2:
         return False
-    net = copy.deepcopy(net).eval()
+    net = copy_network(net).eval()
     other = tokens.clone()
     other[:, -1] = (other[:, -1] + 1) % max(int(tokens.max()) + 1, 2)
     with torch.no_grad():

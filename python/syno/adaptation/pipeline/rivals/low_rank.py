@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno.network.placeholder import checked_slots
 
 _LEAST = 2  # channels between the two
@@ -27,7 +26,7 @@ def low_rank(net: nn.Module, share: float) -> nn.Module:
     Raises:
         UserError: no slot holds a convolution or linear layer.
     """
-    net = copy.deepcopy(net).eval().requires_grad_(True)
+    net = copy_network(net).eval().requires_grad_(True)
     done = 0
     for slot in checked_slots(net).values():
         layer = slot.original

@@ -8,7 +8,6 @@ importance of a channel is the sum of the squares of all weights that make it (L
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from torch import fx, nn
 from torch.nn import functional
 
 from syno._util.errors import UserError, first_line
+from syno._util.network_copy import copy_network
 from syno.network.placeholder import Placeholder
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
@@ -66,7 +66,7 @@ class _Layers:
 
 def plain(net: nn.Module) -> nn.Module:
     """A copy of a network in which original layers stand in place of slots."""
-    net = copy.deepcopy(net).eval().requires_grad_(True)
+    net = copy_network(net).eval().requires_grad_(True)
     for name, slot in [(n, m) for n, m in net.named_modules() if isinstance(m, Placeholder)]:
         assert slot.original is not None
         parent, _, own = name.rpartition(".")
@@ -84,7 +84,7 @@ def pruned(net: nn.Module, share: float) -> nn.Module:
     Raises:
         UserError: torch.fx cannot follow the network, or it has an operation that is not known.
     """
-    net = copy.deepcopy(net)
+    net = copy_network(net)
     layers = _layers(net)
     modules = dict(net.named_modules())
     kept: dict[int, torch.Tensor] = {}

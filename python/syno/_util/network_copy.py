@@ -1,0 +1,81 @@
+"""Copies of networks, of those too that `copy.deepcopy` alone does not take. Requires PyTorch."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from syno._util.errors import UserError, first_line
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+class _Values(TorchFunctionMode):
+    """`copy.deepcopy` copies the values of tensors that have a history, which torch refuses.
+
+    `torch.nn.utils.weight_norm` leaves such a tensor in a layer after each step of a training; the
+    next call computes it anew. A copy has no history.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if func is torch.Tensor.__deepcopy__ and not args[0].is_leaf:
+            tensor, memo = args
+            return memo.setdefault(id(tensor), tensor.detach().clone())
+        return func(*args, **(kwargs or {}))
+
+
+def copy_network(net: Network, memo: dict[int, Any] | None = None) -> Network:
+    """Return a copy of a network; everything that copies a network does it by this function.
+
+    Modules, parameters and tensors that stand in several places do so in the copy. Functions are
+    not copied, nor what they hold in closures.
+
+    Args:
+        net: the network.
+        memo: what stands in the copy for an object of the network, by the object's id. After the
+            call, it has all objects that were copied.
+
+    Raises:
+        UserError: a part of the network cannot be copied.
+    """
+    try:
+        with _Values():
+            return copy.deepcopy(net, memo)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a part of it raises
+        raise UserError(
+            f"the network {type(net).__name__} cannot be copied: {first_line(error)}\n"
+            f"  in {_uncopied(net) or 'its own __deepcopy__'}\n"
+            "  what to do: remove it, or give its class a method __deepcopy__"
+        ) from error
+
+
+def _uncopied(net: nn.Module) -> str:
+    """The attribute that cannot be copied, in words."""
+    modules = dict(net.named_modules())
+    for name, module in modules.items():
+        for key, value in vars(module).items():
+            if key == "_modules":
+                continue
+            others = {id(each): each for each in modules.values()}
+            try:
+                with _Values():
+                    copy.deepcopy(value, others)
+            except Exception:
+                return f"attribute '{key}' of " + (f"module '{name}'" if name else "the network")
+    return ""
+
+
+__all__ = ["copy_network"]
