@@ -6,12 +6,12 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import torch
 from torch import fx
 
 from syno.inference.layer import CONVOLUTION, LINEAR, Computation
+from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import each_dimension, shape_of
 from syno.operators.operator import Operator
 
@@ -101,14 +101,13 @@ def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool
 
 def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     rank = CONVOLUTIONS[node.target]  # type: ignore[index]
-    source, weight, bias = _operands(node, constant)
-    names = ("stride", "padding", "dilation", "groups")
-    given: dict[str, Any] = dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
-    groups, kernel = int(given.get("groups", 1)), list(weight.shape[2:])
-    stride, dilation = (each_dimension(given.get(name, 1), rank) for name in ("stride", "dilation"))
+    given = NodeArguments(node)
+    source, weight, bias = _operands(given, constant)
+    groups, kernel = int(given["groups"]), list(weight.shape[2:])
+    stride, dilation = (each_dimension(given[name], rank) for name in ("stride", "dilation"))
     _check_sizes(rank, source, node)
     outside = [int(n) for n in shape_of(node)[2:]]
-    sides = _zeros(given.get("padding", 0), kernel, dilation)
+    sides = _zeros(given["padding"], kernel, dilation)
     source, sides = _without_padding(source, sides)
     inside = [int(n) for n in shape_of(source)[2:]]
     axes, maps = [], []
@@ -180,10 +179,10 @@ def _without_padding(
 ) -> tuple[fx.Node, list[tuple[int, int]]]:
     """What a network pads with zeros in front of a convolution, and all zeros around that."""
     while source.target in _PADDINGS:
-        amounts, *rest = [*source.args[1:], *source.kwargs.values()]
-        numbers = cast("Sequence[int]", amounts)
+        given = NodeArguments(source)
+        numbers: Sequence[int] = given["pad"]
         pairs = [*zip(numbers[::2], numbers[1::2], strict=True)]
-        zeros = all(each in (None, 0, "constant") for each in rest)
+        zeros = given["value"] in (None, 0) and not given.unread
         if not zeros or len(pairs) > len(sides) or any(min(pair) < 0 for pair in pairs):
             break
         pairs = [*reversed(pairs)]
@@ -191,9 +190,7 @@ def _without_padding(
         sides = sides[:rank] + [
             (left + a, right + b) for (left, right), (a, b) in zip(sides[rank:], pairs, strict=True)
         ]
-        inner = source.args[0]
-        assert isinstance(inner, fx.Node)
-        source = inner
+        source = given["self"]
     return source, sides
 
 
@@ -286,10 +283,9 @@ def _transposed(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     """A transposed convolution: a convolution by windows of the input, with a result for each place
     in a patch."""
     rank = CONVOLUTIONS[node.target]  # type: ignore[index]
-    source, weight, bias = _operands(node, constant)
-    names = ("stride", "padding", "output_padding", "groups", "dilation")
-    given: dict[str, Any] = dict(zip(names, (1, 0, 0, 1, 1), strict=True))
-    given |= dict(zip(names, node.args[3:], strict=False)) | dict(node.kwargs)
+    given = NodeArguments(node)
+    source, weight, bias = _operands(given, constant)
+    given.without_effect("output_padding")  # the size of the result says it
     kernel, groups = list(weight.shape[2:]), int(given["groups"])
     stride, padding, dilation = (
         each_dimension(given[name], rank) for name in ("stride", "padding", "dilation")
@@ -365,17 +361,17 @@ def _transposed_operator(
 
 
 def _linear(node: fx.Node, constant: dict[str, torch.Tensor], batch: bool) -> Found:
+    given = NodeArguments(node)
     if node.target is _aten.addmm.default:
-        if node.kwargs:
-            raise NotCovered("factors")
-        bias_node, source, weight_node = node.args[:3]
-        assert isinstance(source, fx.Node)
-        weight, added = _held(weight_node, constant).t(), _held(bias_node, constant)
+        source = given["mat1"]
+        weight, added = _held(given["mat2"], constant).t(), _held(given["self"], constant)
         if added.dim() != 1 or added.shape[0] != weight.shape[0]:
             raise NotCovered("a bias that is not one for each output")
         bias: torch.Tensor | None = added
     else:
-        source, weight, bias = _operands(node, constant)
+        source, weight, bias = _operands(given, constant)
+    if given.unread:
+        raise NotCovered("factors")
     inside = shape_of(source)
     rows = inside[1:-1] if batch else inside[:-1]
     if batch and len(inside) == 2:
@@ -407,12 +403,14 @@ def _samples(size: int | torch.SymInt) -> int:
 
 
 def _operands(
-    node: fx.Node, constant: dict[str, torch.Tensor]
+    given: NodeArguments, constant: dict[str, torch.Tensor]
 ) -> tuple[fx.Node, torch.Tensor, torch.Tensor | None]:
-    source, weight, *rest = node.args
-    bias = rest[0] if rest else node.kwargs.get("bias")
-    assert isinstance(source, fx.Node)
-    return source, _held(weight, constant), None if bias is None else _held(bias, constant)
+    bias = given["bias"]
+    return (
+        given["input"],
+        _held(given["weight"], constant),
+        None if bias is None else _held(bias, constant),
+    )
 
 
 def _held(argument: object, constant: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -10,6 +10,7 @@ from torch import fx
 
 from syno.inference.carriers import carriers
 from syno.inference.layer import Layer
+from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.clean import constants, only_user
 from syno.inference.passes.layers import layers_of
 from syno.inference.trace import module_name
@@ -28,8 +29,14 @@ _SIMPLE: dict[object, str] = {
 # Operators that only move elements, or drop some.
 _MOVES = (_aten.reshape.default, _aten.permute.default, _aten.slice.Tensor)
 
+# The names of the bounds of operators that may be ReLU6.
+_LIMITS: dict[object, tuple[str, str]] = {
+    _aten.hardtanh.default: ("min_val", "max_val"),
+    _aten.clamp.default: ("min", "max"),
+    _aten.clip.default: ("min", "max"),
+}
 # Operators that may be an activation; which one depends on their arguments.
-ACTIVATIONS = (*_SIMPLE, _aten.gelu.default, _aten.hardtanh.default, _aten.clamp.default)
+ACTIVATIONS = (*_SIMPLE, _aten.gelu.default, *_LIMITS)
 
 
 def activation_of(node: fx.Node) -> str | None:
@@ -37,13 +44,12 @@ def activation_of(node: fx.Node) -> str | None:
     if node.op != "call_function":
         return None
     if node.target is _aten.gelu.default:
-        kind = node.kwargs.get("approximate", "none")
+        kind = NodeArguments(node)["approximate"]
         return {"none": "gelu", "tanh": "gelu_tanh"}.get(str(kind))
-    if node.target is _aten.hardtanh.default:
-        limits = tuple(node.args[1:]) + (-1, 1)[len(node.args) - 1 :]
+    if node.target in _LIMITS:
+        given = NodeArguments(node)
+        limits = tuple(given[name] for name in _LIMITS[node.target])
         return "relu6" if limits == (0, 6) else None
-    if node.target is _aten.clamp.default and tuple(node.args[1:]) == (0, 6):
-        return "relu6"
     return _SIMPLE.get(node.target)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import fx, nn
 
+from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.clean import put_module
 from syno.inference.trace import each_dimension, module_name
 
@@ -69,34 +68,36 @@ def put_pools(graph: fx.GraphModule) -> list[Pool]:
 
 def _window(node: fx.Node) -> tuple[int, ...] | None:
     """The windows of a pooling of maps in float32; None for everything else."""
-    if node.op != "call_function" or node.kwargs or not isinstance(node.args[0], fx.Node):
+    if node.op != "call_function" or node.target not in (_MAX, _AVERAGE, _ADAPTIVE, _MEAN):
         return None
-    if node.target not in (_MAX, _AVERAGE, _ADAPTIVE, _MEAN):
-        return None
-    x, y = node.args[0].meta["val"], node.meta["val"]
+    given = NodeArguments(node)
+    source = given["self"]
+    x, y = source.meta["val"], node.meta["val"]
     if x.dim() != 4 or x.dtype != torch.float32 or not all(isinstance(n, int) for n in x.shape[1:]):
         return None
-    given: list[Any] = [*node.args[1:], *[None] * 6][:6]
+    inside, outside = list(x.shape[2:]), list(y.shape[2:])
     if node.target is _MEAN:
-        mean = sorted(d % 4 for d in given[0] or ()) == [2, 3] and given[2] is None
-        return (*x.shape[2:], 1, 1, 0, 0) if mean else None
+        mean = sorted(d % 4 for d in given["dim"] or ()) == [2, 3]
+        given.without_effect("keepdim")
+        return (*inside, 1, 1, 0, 0) if mean and not given.unread else None
     if node.target is _ADAPTIVE:
-        if any(n % out for n, out in zip(x.shape[2:], y.shape[2:], strict=True)):
+        if not all(outside) or any(n % out for n, out in zip(inside, outside, strict=True)):
             return None
-        size = [n // out for n, out in zip(x.shape[2:], y.shape[2:], strict=True)]
+        size = [n // out for n, out in zip(inside, outside, strict=True)]
         return (*size, *size, 0, 0)
-    return _fixed_window(node.target is _AVERAGE, given, list(x.shape[2:]), list(y.shape[2:]))
+    return _fixed_window(given, node.target is _AVERAGE, inside, outside)
 
 
 def _fixed_window(
-    average: bool, given: list[Any], inside: list[int], outside: list[int]
+    given: NodeArguments, average: bool, inside: list[int], outside: list[int]
 ) -> tuple[int, ...] | None:
     """The windows of a pooling whose arguments say them."""
-    kernel, stride, padding, *more = given
-    size, around = each_dimension(kernel, 2), each_dimension(padding or 0, 2)
-    step = each_dimension(stride, 2) if stride else size
+    size, around = (each_dimension(given[name], 2) for name in ("kernel_size", "padding"))
+    step = each_dimension(given["stride"], 2) if given["stride"] else size
+    # The sizes of the result say it, and an average is over zeros around the map or none at all.
+    given.without_effect("ceil_mode", "count_include_pad")
     # Dilation of a maximum, and what an average is divided by.
-    if (more[2] is not None) if average else each_dimension(more[0] or 1, 2) != [1, 1]:
+    if given.unread:
         return None
     # No window is cut off, or lies partly outside where that matters.
     sizes = zip(inside, size, step, around, strict=True)

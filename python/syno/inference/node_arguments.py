@@ -1,0 +1,68 @@
+"""The arguments of an operator's call, by their names in ATen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import fx
+
+
+class NodeArguments:
+    """The arguments of a node, with the defaults of those that are not given.
+
+    Whoever computes the node reads what it heeds. `unread` then names what would be ignored: the
+    arguments that differ from their defaults and were not read.
+    """
+
+    def __init__(self, node: fx.Node) -> None:
+        self._values: dict[str, Any] = {}
+        self._unread: dict[str, None] = {}
+        for place, argument in enumerate(node.target._schema.arguments):  # type: ignore[union-attr]
+            value = argument.default_value
+            if place < len(node.args):
+                value = node.args[place]
+            elif argument.name in node.kwargs:
+                value = node.kwargs[argument.name]
+            self._values[argument.name] = value
+            if not argument.has_default_value() or not _alike(value, argument.default_value):
+                self._unread[argument.name] = None
+
+    def __getitem__(self, name: str) -> Any:
+        self._unread.pop(name, None)
+        return self._values[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def first(self, *names: str) -> Any:
+        """The argument that has one of these names, which differ between overloads."""
+        return self[next(name for name in names if name in self._values)]
+
+    def without_effect(self, *names: str) -> None:
+        """Count arguments as read that do not change what is computed at inference."""
+        for name in names:
+            self._unread.pop(name, None)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The arguments that are not the default and were not read."""
+        return tuple(self._unread)
+
+    def are_defaults_but(self, *names: str) -> bool:
+        """Whether all other arguments have their defaults."""
+        return set(self._unread) <= set(names)
+
+
+def _alike(value: object, default: object) -> bool:
+    """Whether two values are equal; one number stands for a list of it."""
+    if isinstance(value, (list, tuple)) and isinstance(default, (list, tuple)):
+        return list(value) == list(default)
+    if isinstance(value, (list, tuple)):
+        return all(each == default for each in value) and len(value) > 0
+    if isinstance(default, (list, tuple)):
+        return all(value == each for each in default) and len(default) > 0
+    return (type(value) is type(default) and value == default) or _is_number(value, default)
+
+
+def _is_number(*values: object) -> bool:
+    return all(isinstance(value, (int, float)) for value in values) and len({*values}) == 1
