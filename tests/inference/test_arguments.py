@@ -1,4 +1,4 @@
-"""What is given to compiled networks, libraries, functions and kernels, and is not what they take."""
+"""Arguments of compiled networks, libraries, functions and kernels that they do not take."""
 
 import numpy as np
 import pytest

@@ -328,11 +328,6 @@ def test_a_network_without_layers_to_quantise_is_refused() -> None:
         quantize(nn.Sequential(nn.Flatten()), [batch()])
 
 
-def test_no_images_are_refused(digits) -> None:
-    with pytest.raises(UserError, match="no images to calibrate on"):
-        quantize(filled("baseline", digits), [])
-
-
 class Deciding(nn.Module):
     """Goes one of two ways by the values of its input."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import nn
 
 from syno._util.checks import shown
 from syno._util.errors import UserError
@@ -37,6 +38,39 @@ def dense(what: str, value: object) -> torch.Tensor:
             f"  expected: a tensor of real numbers in dense memory      what to do: {fault[1]}"
         )
     return value
+
+
+def check_network(net: object, *, any_device: bool = False, complex_numbers: bool = False) -> None:
+    """UserError for what is no network whose weights are float32 on the CPU.
+
+    any_device: the weights may be elsewhere; complex_numbers: they may be complex.
+    """
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {described(net)}")
+    for name, tensor in (*net.named_parameters(), *net.named_buffers()):
+        if nn.parameter.is_lazy(tensor):
+            raise UserError(
+                f"'{name}' of the network has no values yet: its layer takes its size from the "
+                "first input\n  what to do: call the network once, as in net(example_input)"
+            )
+        if not (complex_numbers and tensor.is_complex()):
+            check_float32(f"'{name}'", tensor, any_device=any_device)
+
+
+def check_float32(what: str, tensor: object, *, any_device: bool = False) -> torch.Tensor:
+    """A tensor that compiled code takes: of float32 or integers. UserError with `what`."""
+    found = dense(what, tensor)
+    if not (any_device or found.is_cpu):
+        raise UserError(
+            f"{what} is on the device {found.device}\n"
+            "  expected: cpu, which kernels are compiled for      what to do: use .cpu()"
+        )
+    if found.is_floating_point() and found.dtype != torch.float32:
+        raise UserError(
+            f"{what} has the type {found.dtype}\n"
+            "  expected: torch.float32      what to do: use .float()"
+        )
+    return found
 
 
 def described(value: object) -> str:

@@ -14,6 +14,7 @@ from torch import fx, nn
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
+from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.kernel import KernelPack
@@ -87,20 +88,9 @@ def checked_inputs(net: object, example_input: object) -> tuple[torch.Tensor, ..
             f"the network {type(net).__name__} is in training mode\n"
             "  expected: evaluation mode      what to do: call net.eval() first"
         )
-    tensors = [*net.named_parameters(), *net.named_buffers()]
-    tensors += [(f"example_input[{number}]", x) for number, x in enumerate(inputs)]
-    for name, tensor in tensors:
-        if tensor.device.type != "cpu":
-            raise UserError(
-                f"'{name}' is on the device {tensor.device}\n"
-                "  expected: cpu, which kernels are compiled for      what to do: use .cpu()"
-            )
-        if tensor.is_floating_point() and tensor.dtype != torch.float32:
-            raise UserError(
-                f"'{name}' has the type {tensor.dtype}\n"
-                "  expected: torch.float32      what to do: use .float()"
-            )
+    check_network(net, complex_numbers=True)
     for number, x in enumerate(inputs):
+        check_float32(f"'example_input[{number}]'", x)
         if x.dim() == 0 or x.numel() == 0:
             raise UserError(
                 f"'example_input[{number}]' has the shape {list(x.shape)}\n"

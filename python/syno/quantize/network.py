@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 import torch
 from torch import fx, nn
+from torch.nn import functional
 
 from syno._util.errors import InternalError, UserError, first_line
 from syno._util.network_copy import copy_network
+from syno._util.tensors import check_network
 from syno.network.placeholder import Placeholder
 from syno.network.trace import trace
 from syno.operators.kernel import KernelPack
+from syno.quantize.calibration import checked_batches, scores_of
 from syno.quantize.contractions import MOVES, as_layers
 from syno.quantize.fx_mode import fx_mode
 
@@ -80,30 +83,28 @@ def quantize(
     ReLU go into the layer before them. What only moves numbers moves 8-bit ones. The rest stays in
     float32.
 
-    UserError for an unknown engine, a network that torch.fx cannot follow, and one without a layer
-    to quantize.
+    UserError for an unknown engine, calibration data that is no batches of finite numbers, a
+    network that torch.fx cannot follow, and one without a layer to quantize.
     """
     engine = checked_engine(engine)
-    batches = iter(calibration)
-    first = next(batches, None)
-    if first is None:
-        raise UserError(
-            "there are no images to calibrate on\n  expected: at least one batch      got: none"
-        )
+    check_network(net)
+    batches = checked_batches(calibration)
+    first = next(batches)
     flat = _as_layers(net, first)
-    with _engine(engine), warnings.catch_warnings(), torch.no_grad():
+    name = type(net).__name__
+    with _engine(engine), warnings.catch_warnings(), torch.no_grad(), _in_int8(name):
         warnings.simplefilter("ignore")  # torch warns in every call that this is to leave it
         prepared = _prepared(flat, engine, first)
         images = len(first)
         prepared(first)
         for batch in batches:
-            prepared(batch)
+            scores_of(prepared, batch, name)
             images += len(batch)
         made = _converted(prepared)
         macs, int8_macs = _macs(flat, made, first)
         if not int8_macs:
             raise UserError(
-                f"the network {type(net).__name__} has no layer to quantize\n"
+                f"the network {name} has no layer to quantize\n"
                 "  expected: a convolution or a linear layer that torch has in INT8      got: "
                 f"{', '.join(sorted({type(m).__name__ for m in net.children()})) or 'no layers'}"
             )
@@ -112,15 +113,16 @@ def quantize(
 
 def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     """A copy without slots: torch.fx follows it, and every contraction is a layer."""
+    with torch.no_grad():
+        wanted = scores_of(copy_network(net).eval(), x)
     flat = copy_network(net).eval()
     for name, slot in [(n, m) for n, m in flat.named_modules() if isinstance(m, Placeholder)]:
-        if slot.layer is None:
-            slot(x)  # says that it is empty
-        _put(flat, name, _of_slot(slot) if slot.kernel is not None else slot.layer)
+        if slot.layer is not None:  # an empty one that runs is an error above
+            _put(flat, name, _of_slot(slot) if slot.kernel is not None else slot.layer)
     for name, pack in [(n, m) for n, m in flat.named_modules() if isinstance(m, KernelPack)]:
         _put(flat, name, as_layers(pack))
     with torch.no_grad():
-        wanted, found = copy_network(net).eval()(x), flat(x)
+        found = flat(x)
     error, most = (found - wanted).abs().max(), wanted.abs().max()
     if not error <= _TOLERANCE * (most + 1):
         raise InternalError(
@@ -130,8 +132,7 @@ def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     return flat
 
 
-def _put(net: nn.Module, name: str, module: nn.Module | None) -> None:
-    assert module is not None
+def _put(net: nn.Module, name: str, module: nn.Module) -> None:
     if not name:
         raise UserError(
             "the network is a single slot\n  expected: a network with slots in it, or a layer"
@@ -178,10 +179,13 @@ def _last_layer(kernel: fx.GraphModule) -> nn.Conv2d | None:
 
 def _prepared(flat: nn.Module, engine: str, x: torch.Tensor) -> fx.GraphModule:
     settings, mode = fx_mode()
+    chosen = settings.get_default_qconfig_mapping(engine)
+    for kind in (nn.PReLU, functional.prelu, torch.prelu):  # torch 2.13 computes it wrong in INT8
+        chosen.set_object_type(kind, None)
+    for name in _without_int8(flat):
+        chosen.set_module_name(name, None)
     try:
-        prepared: fx.GraphModule = mode.prepare_fx(
-            flat, settings.get_default_qconfig_mapping(engine), (x,)
-        )
+        prepared: fx.GraphModule = mode.prepare_fx(flat, chosen, (x,))
         return prepared
     except (fx.proxy.TraceError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise UserError(
@@ -191,10 +195,40 @@ def _prepared(flat: nn.Module, engine: str, x: torch.Tensor) -> fx.GraphModule:
         ) from error
 
 
+def _without_int8(flat: nn.Module) -> list[str]:
+    """The names of convolutions whose padding torch does not have in INT8."""
+    return [
+        name
+        for name, layer in flat.named_modules()
+        if isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
+        and (isinstance(layer.padding, str) or layer.padding_mode not in ("zeros", "reflect"))
+    ]
+
+
 def _converted(prepared: fx.GraphModule) -> fx.GraphModule:
     made: fx.GraphModule = fx_mode()[1].convert_fx(prepared)
     _keep_integers(made)
+    for node in made.graph.nodes:
+        # INT8 layers give maps in the order channels-last, which `view` does not take.
+        if node.op == "call_method" and node.target == "view":
+            node.target = "reshape"
+    made.recompile()
     return made
+
+
+@contextmanager
+def _in_int8(name: str) -> Iterator[None]:
+    """Turns what torch says while it makes or runs INT8 code into a UserError."""
+    try:
+        yield
+    except (UserError, InternalError):
+        raise
+    except (RuntimeError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise UserError(
+            f"the network {name} cannot be quantized: torch cannot compute it in INT8\n"
+            f"  {first_line(error)}\n"
+            "  expected: layers and functions that torch has in INT8"
+        ) from error
 
 
 def _keep_integers(made: fx.GraphModule) -> None:

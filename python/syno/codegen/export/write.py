@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.errors import UserError
+from syno._util.errors import UserError, first_line
 from syno.codegen.export import formats
 from syno.codegen.export.formats import Exported, Subject
 from syno.operators.operator import Operator
@@ -148,21 +148,29 @@ def network_subject(
     plan_of: the number of the plan of each operator in it.
     """
     import torch
-    from torch import nn
 
     from syno._util.network_copy import copy_network
+    from syno._util.tensors import check_float32, check_network
     from syno.operators.kernel import KernelPack
 
-    if not isinstance(net, nn.Module):
-        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
-    if not isinstance(example_input, torch.Tensor) or example_input.dim() == 0:
+    check_network(net, any_device=True, complex_numbers=True)
+    if check_float32("'example_input'", example_input, any_device=True).dim() == 0:
         raise UserError("'example_input' is a tensor whose first dimension is the batch")
     module = copy_network(net).cpu().eval()
     x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
     if not example_input.is_floating_point():  # tokens: any others may be out of range
         x = torch.cat([example_input[:1].cpu()] * _TRACED_BATCH)
     with torch.no_grad():
-        module(x)  # slots learn the sizes of their maps
+        try:
+            module(x)  # slots learn the sizes of their maps
+        except UserError:
+            raise
+        except Exception as error:  # whatever a network raises
+            raise UserError(
+                f"the network {type(net).__name__} fails on inputs like the example: "
+                f"{first_line(error)}\n"
+                f"  in {_TRACED_BATCH} samples: {list(x.shape)} of {x.dtype}"
+            ) from error
     reference = copy_network(module)
     for name, pack in [*module.named_modules()]:
         if isinstance(pack, KernelPack):

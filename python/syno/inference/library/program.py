@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from syno._util.tensors import dense
 from syno.inference.layer import Layer
 
 # Floats of a cache line, which every tensor begins at.
@@ -124,7 +125,7 @@ class Program:
         """A tensor of the file of weights."""
         name = (tensor.data_ptr(), tuple(tensor.shape))
         if name not in self._held:
-            held = tensor.detach().float().contiguous()
+            held = dense("a tensor of the network", tensor).detach().float().contiguous()
             buffer = Buffer(held.numel(), CONSTANT, self._constant_floats)
             self._constant_floats += -(-held.numel() // LINE) * LINE
             self.constants.append(held)

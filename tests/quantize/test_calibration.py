@@ -1,0 +1,119 @@
+"""What quantization says to data and networks that it cannot take, and what stays in float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from syno import UserError
+from syno.quantize import quantize
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+X = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+NAN, INFINITE = X.clone(), X.clone()
+NAN[0, 0, 0, 0] = torch.nan
+INFINITE[3, 2, 7, 7] = -torch.inf
+
+CALIBRATIONS = {
+    "no batches": ([], "no images to calibrate on"),
+    "one tensor": (X, r"one tensor \[4, 3, 8, 8\]\n.*batches.*images\.split"),
+    "pairs of a loader": ([(X, torch.zeros(4))], r"batch 1.*tuple of 2\n.*\n.*for inputs, targets"),
+    "lists of a loader": ([[X, torch.zeros(4)]], "batch 1.*list of 2"),
+    "nothing": (None, "no batches\n.*got: None"),
+    "a text": ("images", "no batches\n.*got: 'images'"),
+    "a dict": ({"x": X}, "no batches\n.*got: a dict"),
+    "an array": ([X.numpy()], r"batch 1.*not a tensor\n.*torch\.as_tensor"),
+    "NaN": ([NAN], "batch 1.*not finite"),
+    "infinity later": ([X, INFINITE], "batch 2.*not finite"),
+    "no samples": ([X[:0]], r"batch 1.*empty\n.*got: \[0, 3, 8, 8\]"),
+    "one number": ([torch.tensor(1.0)], r"batch 1.*empty"),
+    "other sizes": ([X, X[..., 1:]], r"batch 2.*not like the first\n.*\['n', 3, 8, 8\]"),
+    "other channels": ([X[:, :1]], "Sequential fails on the calibration images"),
+    "doubles": ([X.double()], r"batch 1.*float64\n.*use \.float"),
+    "complex numbers": ([X + 1j], "batch 1.*complex numbers"),
+    "a sparse tensor": ([X.to_sparse()], r"batch 1.*\n.*use \.to_dense"),
+    "no values": ([X.to("meta")], "batch 1.*device meta"),
+}
+
+
+def small() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()).eval()
+
+
+@pytest.mark.parametrize("name", CALIBRATIONS)
+def test_calibration_data_that_is_none_is_refused(name: str) -> None:
+    given, text = CALIBRATIONS[name]
+    with pytest.raises(UserError, match=text):
+        quantize(small(), given)
+
+
+class Calling(nn.Module):
+    """A network of one convolution, with its own forward."""
+
+    def __init__(self, forward: Any) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 4, 3)
+        self.function = forward
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.function(self.layer, x)
+
+
+def _broken() -> nn.Module:
+    net = small()
+    with torch.no_grad():
+        net[0].weight.fill_(torch.nan)
+    return net
+
+
+NETWORKS = {
+    "nothing": (lambda: None, "expected a torch.nn.Module, got None"),
+    "weights of NaN": (_broken, "scores that are not finite"),
+    "half precision": (lambda: small().half(), r"'0\.weight' has the type torch\.float16"),
+    "bfloat16": (lambda: small().bfloat16(), r"'0\.weight' has the type torch\.bfloat16"),
+    "no values": (lambda: small().to("meta"), r"'0\.weight' is on the device meta"),
+    "no sizes yet": (lambda: nn.Sequential(nn.LazyConv2d(4, 3)), "no values yet.*\n.*call the net"),
+    "two results": (lambda: Calling(lambda layer, x: (layer(x), x)), "it gives a tuple"),
+    "a function without INT8": (
+        lambda: Calling(lambda layer, x: F.conv2d(x, layer.weight)),
+        "torch cannot compute it in INT8",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_that_cannot_be_quantized_are_refused(name: str) -> None:
+    make, text = NETWORKS[name]
+    with pytest.raises(UserError, match=text):
+        quantize(make(), [X])
+
+
+@pytest.mark.parametrize(
+    ("kept", "part"),
+    [
+        (nn.PReLU(4), "PReLU"),
+        (nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular"), "Conv2d"),
+        (nn.Conv2d(4, 4, 3, padding=1, padding_mode="replicate"), "Conv2d"),
+        (nn.Conv2d(4, 4, 3, padding="same"), "Conv2d"),
+    ],
+)
+def test_what_torch_does_not_compute_in_int8_stays_in_float32(kept: nn.Module, part: str) -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), kept).eval()
+    made = quantize(net, [X])
+    assert made.float_parts == {part: 1}
+    assert made.int8_macs == 4 * 27 * 36
+    with torch.no_grad():
+        assert (made.net(X) - net(X)).abs().max() < 0.06 * net(X).abs().max()
+
+
+def test_a_map_is_seen_as_a_row_whatever_its_order_in_memory() -> None:
+    net = Calling(lambda layer, x: layer(x).view(x.shape[0], -1)).eval()
+    made = quantize(net, [X])
+    with torch.no_grad():
+        assert (made.net(X[:3]) - net(X[:3])).abs().max() < 0.06 * net(X).abs().max()
