@@ -207,7 +207,11 @@ def test_every_operator_has_a_definition():
 
 @pytest.mark.parametrize("name", zoo.names())
 def test_the_operator_is_its_definition(name):
-    definition, shapes = DEFINITIONS[name]
+    check_definition(name, *DEFINITIONS[name])
+
+
+def check_definition(name, definition, shapes):
+    """The operator computes its definition under one order of the weights and their dimensions."""
     random = np.random.default_rng(3)
     operator, binding = zoo.load(name), zoo.binding(name)
     x = random.integers(-9, 10, operator.shapes(binding).input)

@@ -22,6 +22,8 @@ def run(*arguments: str, given: str | None = None) -> Result:
 def test_list_has_every_operator_and_every_module() -> None:
     listed = json.loads(run("zoo", "list", "--json").stdout)
     assert [entry["name"] for entry in listed["operators"]] == zoo.names()
+    published = {entry["name"] for entry in listed["published"]}
+    assert published | set(zoo.names()) == set(zoo.all_names())
     assert [entry["name"] for entry in listed["modules"]] == zoo.module_names()
     text = run("zoo", "list").stdout
     for name in (*zoo.names(), *zoo.module_names()):

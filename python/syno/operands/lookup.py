@@ -71,7 +71,7 @@ def _of(
 ) -> list[NamedOperator]:
     from syno.operators import zoo
 
-    if op in zoo.names():
+    if zoo.known(op):
         return [NamedOperator(op, zoo.load(op, specification), zoo.binding(op))]
     path = Path(op)
     if operand.is_file(path) and _is_list(path):

@@ -42,7 +42,7 @@ def specification_of(
         return Specification.preset(preset)
     from syno.operators import zoo
 
-    spelt = op.lstrip().startswith(("{", "syno ")) or _FORMULA.search(op) or op in zoo.names()
+    spelt = op.lstrip().startswith(("{", "syno ")) or _FORMULA.search(op) or zoo.known(op)
     named = op != "-" and not spelt and not is_file(operator_file(Path(op)))
     if store is None or named:
         return None
@@ -90,7 +90,7 @@ def _found(
         return _read(op, "the formula on the command line", specification)
     from syno.operators import zoo
 
-    if op in zoo.names():
+    if zoo.known(op):
         return zoo.load(op, specification)
     path = operator_file(Path(op))
     if is_file(path):
@@ -112,7 +112,7 @@ def _found(
             )
         return _stored(op, store or DEFAULT_STORE, study, specification)
     raise UserError(
-        f"there is no operator file '{_short(op)}'{nearest(op, zoo.names())}\n"
+        f"there is no operator file '{_short(op)}'{nearest(op, zoo.all_names())}\n"
         "  expected: a name of the zoo, a file with an operator's text or JSON, or its folder,\n"
         "            - for standard input, index notation, or at least 4 hexadecimal digits of an\n"
         "            id or a key with --store URL"

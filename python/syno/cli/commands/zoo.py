@@ -31,17 +31,21 @@ class _ListArguments(Options):
 
 @framework.command("zoo list", _ListArguments)
 def list_command(given: _ListArguments) -> None:
-    """List the operators: their names, definitions, and MACs under a small binding."""
+    """List the operators: their names, definitions, and MACs under a small binding.
+
+    Operators of the paper's artifact stand at the end, by the numbers that they have there.
+    """
     from syno.operators import zoo
 
     entries = [zoo.entry(name) for name in zoo.names()]
+    published = [zoo.entry(name) for name in zoo.published_names() if name not in zoo.names()]
     modules = [{"name": name, "doc": zoo.module_doc(name)} for name in zoo.module_names()]
     if given.as_json:
-        output.print_json({"operators": entries, "modules": modules})
+        output.print_json({"operators": entries, "published": published, "modules": modules})
         return
     rows = [
         [e["name"], e["doc"].split("\n")[-1], _sizes(e["binding"]), f"{e['macs']:,}"]
-        for e in entries
+        for e in (*entries, *published)
     ]
     rows += [[m["name"], f"a module: {m['doc']}", "", ""] for m in modules]
     headings = ("name", "computes~", "small binding~", "MACs>")

@@ -1,13 +1,16 @@
 """Operators everybody knows, by name, as text files beside this module.
 
 Each file says in comments what it computes and gives sizes for a first try. The tests of the C++
-library read the same files. Three baselines that are no operators are torch modules
-(`module_names`, `module`).
+library read the same files. `published_names` are the operators of the paper's artifact by the
+numbers that it gives them; those that have another name here are the same operators. Three
+baselines that are no operators are torch modules (`module_names`, `module`).
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
@@ -18,13 +21,31 @@ if TYPE_CHECKING:
     from torch import nn
 
 _SIZES = "# sizes:"
+_PUBLISHED = "published"
+# Published operators that the zoo has under a name of the paper.
+_ALIASES = {"operator-07754": "operator-2", "operator-07889": "operator-1"}
+# Published operators that are among `names`.
+_BOTH = ("operator-07720", "operator-07795", "operator-07821")
 
 
 def names() -> list[str]:
+    """The names of the well-known operators, without those that only the artifact names."""
+    return _texts(files(__name__))
+
+
+def published_names() -> list[str]:
+    """The operators of the paper's artifact, such as "operator-07889", which is Operator 1."""
+    return sorted([*_texts(files(__name__) / _PUBLISHED), *_ALIASES, *_BOTH])
+
+
+def known(name: str) -> bool:
+    """Whether `load` knows the name."""
+    return name in all_names()
+
+
+def all_names() -> list[str]:
     """The names that `load` knows."""
-    return sorted(
-        f.name.removesuffix(".txt") for f in files(__name__).iterdir() if _is_text(f.name)
-    )
+    return sorted({*names(), *published_names()})
 
 
 def load(name: str, specification: Specification | None = None) -> Operator:
@@ -104,13 +125,29 @@ def _check(name: str, known: list[str], what: str) -> None:
         raise UserError(f"unknown {what} '{name}'\n  expected: one of {', '.join(known)}")
 
 
-def _is_text(name: str) -> bool:
-    return name.endswith(".txt")
+def _texts(folder: Traversable) -> list[str]:
+    return sorted(f.name.removesuffix(".txt") for f in folder.iterdir() if f.name.endswith(".txt"))
 
 
+@cache
 def _text(name: str) -> str:
-    _check(name, names(), "operator")
-    return (files(__name__) / f"{name}.txt").read_text(encoding="utf-8")
+    _check(name, all_names(), "operator")
+    name = _ALIASES.get(name, name)
+    folder = files(__name__)
+    if name not in names():
+        folder = folder / _PUBLISHED
+    return (folder / f"{name}.txt").read_text(encoding="utf-8")
 
 
-__all__ = ["binding", "doc", "load", "module", "module_doc", "module_names", "names"]
+__all__ = [
+    "all_names",
+    "binding",
+    "doc",
+    "known",
+    "load",
+    "module",
+    "module_doc",
+    "module_names",
+    "names",
+    "published_names",
+]
