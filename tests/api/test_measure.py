@@ -8,6 +8,7 @@ import syno
 from syno import UserError
 from syno.codegen.verify import verify
 from syno.measure import latency, step_slowdown
+from syno.measure.timing import STREAM_BYTES, Controls, Timing, stream, streaming
 
 from .networks import EXAMPLE, conv_operator, network
 
@@ -55,7 +56,7 @@ def test_the_ratio_is_that_of_the_work():
     assert swapped.ratio < 1 / 3
     assert found.median_ms == pytest.approx(found.ratio * found.baseline.median_ms)
     assert found.spread_ms >= 0
-    assert found.control.median_ms > 0
+    assert found.control.median_ms > 0 and found.stream.median_ms > 0
     assert (found.threads, found.repeats, found.batch) == (1, 20, 1)
 
 
@@ -68,6 +69,26 @@ def test_a_training_step_is_compared_with_the_originals_and_changes_neither_netw
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
     assert not net.training
     assert all(p.grad is None for p in net.parameters())
+
+
+@pytest.mark.parametrize(
+    ("product", "memory", "noisy"), [(0.05, 0.05, False), (0.2, 0.05, True), (0.05, 0.2, True)]
+)
+def test_a_machine_is_noisy_if_either_fixed_computation_varies(product, memory, noisy):
+    found = Controls(Timing(0.25, 0.25 * product), Timing(6.4, 6.4 * memory))
+    assert found.noisy is noisy
+    assert found.stream_gb_s == pytest.approx(STREAM_BYTES / 6.4e-3 / 1e9)
+    assert found.text() == (
+        f"product 0.250 ms (spread {product:.0%}), memory 10.5 GB/s (spread {memory:.0%})"
+    )
+
+
+def test_memory_is_streamed_before_and_after_what_is_measured():
+    with streaming() as times:
+        before = len(times)
+    assert before > 0 and len(times) == 2 * before
+    # More than the caches of common processors hold.
+    assert stream()() == STREAM_BYTES // 4 and STREAM_BYTES >= 1 << 26
 
 
 def test_without_a_baseline_there_is_no_ratio():

@@ -162,6 +162,21 @@ def test_the_rival_is_the_fastest_float32_engine_for_the_first_network(
     ]
 
 
+def test_a_comparison_names_the_engines_that_it_lacks_and_both_fixed_computations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = Fake()
+    fake.name, fake.own = "openvino", False
+    use(monkeypatch, fake)
+    found = compare_engines({"original": small()}, EXAMPLE, ["fake"], threads=1, rounds=2)
+    written = found.to_json()
+    assert written["missing"] == ["inductor", "onnxruntime"]
+    assert engine.without(found.missing) == "without TorchInductor, ONNX Runtime"
+    assert engine.without(engine.missing_rivals(engine.DEFAULT)) == ""
+    assert written["control"]["median_ms"] > 0
+    assert written["stream"]["gb_s"] > 0 and written["stream"]["spread_ms"] >= 0
+
+
 def test_bad_arguments() -> None:
     with pytest.raises(UserError, match="there is no inference engine 'nothing'"):
         compare_engines({"original": small()}, EXAMPLE, ["nothing"])

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from syno import UserError
+from syno import UserError, published
 from syno.cli.main import cli
 from syno.experiments.layers.results import LayerResults, LayerRun, LayerTime, Subject
+from syno.operators import zoo
 from syno.report.figures import FIGURES, Missing, Sources, Written, read_sources, write_figures
+from syno.report.figures.end_to_end import _model
 from syno.report.figures.write import as_csv
 
 from .sample import report
@@ -145,12 +147,43 @@ def test_the_same_results_give_the_same_files(
 
 def test_a_figure_without_data_is_listed_with_its_command(tmp_path: Path) -> None:
     found = write_figures(Sources(), tmp_path / "out")
-    assert all(isinstance(each, Missing) for each in found)
-    assert not (tmp_path / "out").exists()
+    drawn = {each.plan.name for each in found if isinstance(each, Written)}
+    assert drawn == {"end-to-end", "pareto"}
+    assert {path.stem for path in (tmp_path / "out").iterdir()} == drawn
     assert all(each.plan.command.startswith("syno ") for each in found)
     # A training whose latencies were not measured is no case study.
     without = read_sources([RESULTS / "quantize_resnet20.json"])
     assert isinstance(write_figures(without, tmp_path, ["case-study"])[0], Missing)
+
+
+def test_published_points_are_drawn_without_a_store(tmp_path: Path) -> None:
+    for each in write_figures(Sources(), tmp_path, ["pareto", "end-to-end"]):
+        assert isinstance(each, Written) and each.published_only
+        rows = rows_of(each.files[2])
+        assert {row["source"] for row in rows} == {"published: the paper's artifact"}
+    # Every published network with a time on a platform is in the table of the fronts.
+    points = {(r["model"], r["operator"]) for r in rows_of(tmp_path / "pareto.csv")}
+    assert len(points) == len({(e.model, e.operator) for e in published.operators()}) + 5
+    named = {operator for _, operator in points} - {"original"}
+    assert {f"operator-{number}" for number in named} <= set(zoo.published_names())
+
+
+def test_a_figure_says_which_engines_a_file_lacks(folder: Path, tmp_path: Path) -> None:
+    content = json.loads((folder / "network_engines.json").read_text())
+    content["times"] = [time for time in content["times"] if time["engine"] != "inductor"]
+    path = tmp_path / "network.json"
+    path.write_text(json.dumps(content))
+    whole, without = read_sources([folder / "network_engines.json", path]).networks
+    assert whole.content.missing == ()
+    assert without.content.missing == ("inductor",)
+    (written,) = write_figures(read_sources([path]), tmp_path, ["end-to-end"])
+    assert isinstance(written, Written)
+    rows = [r for r in rows_of(written.files[2]) if r["source"].startswith("measured")]
+    assert {row["missing_engines"] for row in rows} == {"inductor"}
+    # Text stays text in a PDF, but it is compressed: the label is looked for in its function.
+    assert _model(without.content).endswith("\nwithout TorchInductor")
+    missing = LayerResults.from_json(json.loads(json.dumps(layers().to_json()))).missing
+    assert missing == ("eager", "inductor", "openvino")
 
 
 def test_files_that_hold_nothing_are_said(folder: Path, tmp_path: Path) -> None:
@@ -190,8 +223,12 @@ def test_the_command_draws_and_lists(
     assert "wrote out/canonical-rate.pdf" in result.stdout
     assert "no data for pareto (Figure 6): syno search" in result.stdout
     as_json = CliRunner().invoke(cli, [*words, "--json"])
-    assert as_json.exit_code == 1
-    assert set(json.loads(as_json.stdout)["missing"]) == {"canonical-rate", "pareto"}
+    assert as_json.exit_code == 0
+    listed = json.loads(as_json.stdout)
+    assert set(listed["missing"]) == {"canonical-rate", "pareto"}
+    assert set(listed["written"]) == {"pareto"}
+    nothing = CliRunner().invoke(cli, ["report", "--figures", "out", "--only", "canonical-rate"])
+    assert nothing.exit_code == 1
     for wrong in (
         ["--results", str(folder)],
         [*words[1:], "--final"],

@@ -14,7 +14,7 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -82,10 +82,15 @@ def heading(title: str, rest: str = "", *, before: str = "") -> Text:
     return Text.assemble(printable(before), (printable(title), "bold"), printable(rest))
 
 
-def measured(title: str, *, noisy: bool) -> None:
-    """Print the heading of measurements; `noisy` if they were disturbed."""
+def measured(title: str, *, noisy: bool, controls: Mapping[str, str] | None = None) -> None:
+    """Print the heading of measurements; `noisy` if they were disturbed.
+
+    controls: the fixed computations beside them in words, by what was measured.
+    """
     rest = f"   {NOISY}" if noisy else ""
     console().print(heading(title, rest))
+    for what, text in (controls or {}).items():
+        echo(f"fixed computations{f' in {what}' if what else ''}: {text}")
 
 
 def indented(text: str, by: int) -> Text:

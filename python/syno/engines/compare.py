@@ -18,7 +18,15 @@ from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
 from syno.engines.engine import FLOAT32, Engine, Layered
-from syno.measure.timing import NOISE, PAUSE, Timing, control, interleaved, speedup
+from syno.measure.timing import (
+    PAUSE,
+    Controls,
+    Timing,
+    control,
+    interleaved,
+    speedup,
+    stream,
+)
 
 # The largest difference from the eager network that a float32 engine may have, relative to the
 # largest output.
@@ -63,7 +71,8 @@ class Comparison:
     rival, best: the names of the fastest float32 engine that is not part of Syno, and of the
         fastest float32 engine of all, for the first network.
     failures: why an engine could not run a network, by (network, engine).
-    control: the time of a fixed computation, which varies if other processes use the machine.
+    controls: times of fixed computations, which vary if other processes use the machine; None
+        before the measurement.
     """
 
     threads: int
@@ -72,12 +81,18 @@ class Comparison:
     rival: str = ""
     best: str = ""
     failures: dict[tuple[str, str], str] = field(default_factory=dict)
-    control: Timing = field(default_factory=lambda: Timing(0.0, 0.0))
+    controls: Controls | None = None
 
     @property
     def noisy(self) -> bool:
         """Whether other processes used the machine."""
-        return self.control.median_ms > 0 and self.control.spread > NOISE
+        return self.controls is not None and self.controls.noisy
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Float32 engines of others that the first network was not measured in."""
+        first = next((each.network for each in self.times), None)
+        return engines.missing_rivals(each.engine for each in self.times if each.network == first)
 
     def to_json(self) -> dict[str, Any]:
         """Everything that was measured, as plain values."""
@@ -91,9 +106,19 @@ class Comparison:
             ],
             "threads": self.threads,
             "rounds": self.rounds,
-            "control": dataclasses.asdict(self.control),
+            "missing": list(self.missing),
+            **_described(self.controls),
             "noisy": self.noisy,
         }
+
+
+def _described(controls: Controls | None) -> dict[str, Any]:
+    if controls is None:
+        return {}
+    return {
+        "control": dataclasses.asdict(controls.product),
+        "stream": dataclasses.asdict(controls.stream) | {"gb_s": controls.stream_gb_s},
+    }
 
 
 def compare_engines(
@@ -151,7 +176,9 @@ def compare_engines(
                 _check(network, each, error)
                 calls[network, each], errors[network, each] = run, error
         progress(total - 1, total, f"measuring {len(calls)} pairs")
-        *seconds, controls = interleaved([*calls.values(), control()], rounds, pause=PAUSE)
+        *seconds, products, streams = interleaved(
+            [*calls.values(), control(), stream()], rounds, pause=PAUSE
+        )
         shares = {
             pair: _outside(call, rounds)
             for pair, call in calls.items()
@@ -159,7 +186,7 @@ def compare_engines(
         }
     progress(total, total, "done")
     by_pair = dict(zip(calls, seconds, strict=True))
-    found.control = Timing.of(controls)
+    found.controls = Controls(Timing.of(products), Timing.of(streams))
     original = next(iter(networks))
     medians = {
         each: Timing.of(times).median_ms

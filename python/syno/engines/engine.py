@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,6 +35,14 @@ _MODULES = {
     "syno-cpp-bf16": "syno.engines.own",
 }
 DEFAULT = ("eager", "inductor", "onnxruntime", "openvino", "syno", "syno-cpp")
+# Float32 engines that are not part of Syno, with the names that pages and figures print: "the
+# fastest other engine" is the fastest of these, and what lacks one says so.
+RIVALS = {
+    "eager": "eager PyTorch",
+    "inductor": "TorchInductor",
+    "onnxruntime": "ONNX Runtime",
+    "openvino": "OpenVINO",
+}
 
 
 class Engine(Protocol):
@@ -108,6 +116,18 @@ def available(wanted: Sequence[str] = DEFAULT) -> tuple[str, ...]:
         for name in wanted
         if importlib.import_module(_MODULES[name]).ENGINES[name].missing() is None
     )
+
+
+def missing_rivals(measured: Iterable[str]) -> tuple[str, ...]:
+    """Return those of RIVALS that are not among the names of engines."""
+    there = set(measured)
+    return tuple(name for name in RIVALS if name not in there)
+
+
+def without(missing: Iterable[str]) -> str:
+    """Return the engines of `missing_rivals` in words, empty if there is none."""
+    named = ", ".join(RIVALS[name] for name in missing)
+    return f"without {named}" if named else ""
 
 
 def missing_packages(extra: str, *packages: str) -> str | None:

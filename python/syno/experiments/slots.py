@@ -17,6 +17,7 @@ def described(run: SlotsRun, model: str, batch: int) -> dict[str, object]:
         "slots": [dataclasses.asdict(time) for time in run.times],
         "kinds": run.counts,
         "kernels": [dataclasses.asdict(time) for time in kernels.times],
+        "controls": {name: dataclasses.asdict(each) for name, each in kernels.controls.items()},
         "noisy": kernels.noisy,
         "rounds": kernels.rounds,
         "environment": dataclasses.asdict(capture_environment(threads=kernels.threads, rules="")),

@@ -110,6 +110,7 @@ def described(found: TrainingSteps, model: str) -> dict[str, object]:
         "geometric_mean": found.geometric_mean,
         "eager_geometric_mean": found.eager_geometric_mean,
         "rounds": found.rounds,
+        "controls": None if found.controls is None else dataclasses.asdict(found.controls),
         "noisy": found.noisy,
         "compiler": find_compiler().version,
         "environment": dataclasses.asdict(capture_environment(threads=found.threads, rules="")),

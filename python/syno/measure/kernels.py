@@ -29,13 +29,14 @@ from syno.measure.plans import PYTORCH, choose_plan
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.timing import (
     CPP,
-    NOISE,
     WARM_UP,
+    Controls,
     Timing,
     check_native,
     control,
     interleaved,
     speedup,
+    stream,
 )
 from syno.operators.operator import MOST_PLANS, Operator
 
@@ -123,7 +124,8 @@ class NotMeasured:
 class KernelRun:
     """All times of one run, and what they were taken on.
 
-    control_spread: interquartile range of a fixed computation over its median, by layer and batch.
+    controls: times of the fixed computations by layer; control_spread: interquartile range of the
+    product over its median.
     chosen: the plans chosen by measurement, if requested; tuned: the schedules.
     missing: what has no time.
     """
@@ -133,6 +135,7 @@ class KernelRun:
     roofline: Roofline
     times: list[KernelTime] = field(default_factory=list)
     control_spread: dict[str, float] = field(default_factory=dict)
+    controls: dict[str, Controls] = field(default_factory=dict)
     chosen: list[ChosenPlan] = field(default_factory=list)
     missing: list[NotMeasured] = field(default_factory=list)
     tuned: list[TunedKernel] = field(default_factory=list)
@@ -140,7 +143,7 @@ class KernelRun:
     @property
     def noisy(self) -> bool:
         """Whether other processes used the machine."""
-        return any(spread > NOISE for spread in self.control_spread.values())
+        return any(each.noisy for each in self.controls.values())
 
     def speedup(self, kernel: str, batch: int, over: Sequence[str] = (BASELINE,)) -> float | None:
         """Geometric mean over the layers of how many times as fast as the fastest of `over`."""
@@ -529,7 +532,7 @@ def time_candidates(
     for candidate in candidates:
         for _ in range(WARM_UP):
             candidate.call()
-    times = interleaved([candidate.call for candidate in candidates], run.rounds)
+    *times, streams = interleaved([*(each.call for each in candidates), stream()], run.rounds)
     names = [candidate.kernel for candidate in candidates]
     cheapest = {
         c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1 and not c.tuning
@@ -539,6 +542,7 @@ def time_candidates(
         found = Timing.of(own)
         if candidate.kernel == _CONTROL:
             run.control_spread[layer] = found.spread
+            run.controls[layer] = Controls(found, Timing.of(streams))
             continue
         share = None
         if candidate.own:

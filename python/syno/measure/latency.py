@@ -14,7 +14,7 @@ from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.verify import Verification
-from syno.measure.timing import NOISE, Timing, control, interleaved
+from syno.measure.timing import Controls, Timing, control, interleaved, streaming
 from syno.network.placeholder import KernelPack
 
 LEAST_REPEATS = 20
@@ -32,8 +32,8 @@ class Measurement:
     """The latency of a network: median and interquartile range in milliseconds.
 
     ratio: median divided by that of the baseline, below 1 if the network is faster; None without a
-    baseline. control: times of a fixed computation in the same run; noisy: whether their spread
-    shows that other processes used the machine.
+    baseline. control, stream: times of two fixed computations beside it, in the caches and in
+    memory; noisy: whether their spread shows that other processes used the machine.
     """
 
     median_ms: float
@@ -41,6 +41,7 @@ class Measurement:
     ratio: float | None
     baseline: Timing | None
     control: Timing
+    stream: Timing
     noisy: bool
     threads: int
     repeats: int
@@ -90,16 +91,19 @@ def latency(
         for call in calls:
             for _ in range(warmup):
                 call()
-        times = [Timing.of(each) for each in interleaved(calls, repeats, repeated=False)]
-    own, beside = times[:2]
+        with streaming() as streamed:
+            times = [Timing.of(each) for each in interleaved(calls, repeats, repeated=False)]
+    own = times[0]
+    controls = Controls(times[1], Timing.of(streamed))
     other = times[2] if baseline is not None else None
     return Measurement(
         median_ms=own.median_ms,
         spread_ms=own.spread_ms,
         ratio=None if other is None else own.median_ms / other.median_ms,
         baseline=other,
-        control=beside,
-        noisy=beside.spread > NOISE,
+        control=controls.product,
+        stream=controls.stream,
+        noisy=controls.noisy,
         threads=threads,
         repeats=repeats,
         warmup=warmup,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,14 +24,19 @@ from syno.operators.operator import Operator
 CPP = "cpp"
 # Calls before the first that counts.
 WARM_UP = 3
-# A machine is noisy when the middle half of a fixed computation's times spans more than this share
-# of their median.
+# A machine is noisy when the middle half of the times of a fixed computation spans more than this
+# share of their median.
 NOISE = 0.10
 # Seconds after which the threads of an engine have stopped waiting actively. Before, they would
 # take a core from the next call.
 PAUSE = 0.03
-# The fixed computation: a product of matrices of this size, some 0.3 ms on one core.
+# A fixed computation that caches hold: a product of matrices of this size, some 0.3 ms on one core.
 _CONTROL_SIZE = 256
+# One that they do not hold: a sum over so many bytes, some 5 ms.
+STREAM_BYTES = 64 << 20
+# How often the sum is timed before a measurement, and again after it, where it may not stand
+# between calls: it would push what they need out of the caches.
+_STREAM_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -53,10 +59,56 @@ class Timing:
         return self.spread_ms / self.median_ms
 
 
+@dataclass(frozen=True)
+class Controls:
+    """Times of two fixed computations beside a measurement, which tell how quiet the machine is.
+
+    product: of a product of matrices, which caches hold. stream: of a sum over STREAM_BYTES of
+    memory, which they do not hold. Another process can slow either down without the other. Their
+    medians tell whether two runs had the same machine.
+    """
+
+    product: Timing
+    stream: Timing
+
+    @property
+    def noisy(self) -> bool:
+        """Whether other processes used the machine."""
+        return max(self.product.spread, self.stream.spread) > NOISE
+
+    @property
+    def stream_gb_s(self) -> float:
+        """Bytes a second of the sum in 10^9."""
+        return STREAM_BYTES / self.stream.median_ms / 1e6
+
+    def text(self) -> str:
+        """Both in words."""
+        return (
+            f"product {self.product.median_ms:.3f} ms (spread {self.product.spread:.0%}), "
+            f"memory {self.stream_gb_s:.1f} GB/s (spread {self.stream.spread:.0%})"
+        )
+
+
 def control(generator: torch.Generator | None = None) -> Callable[[], object]:
-    """A fixed computation: how much its time varies tells how quiet the machine is."""
+    """A fixed computation that caches hold: how much its time varies tells of other processes."""
     factor = torch.randn(_CONTROL_SIZE, _CONTROL_SIZE, generator=generator)
     return lambda: factor @ factor
+
+
+def stream() -> Callable[[], object]:
+    """A fixed computation that reads more memory than caches hold."""
+    memory = torch.ones(STREAM_BYTES // 4)
+    return memory.sum
+
+
+@contextmanager
+def streaming() -> Iterator[list[float]]:
+    """Times of `stream` before and after the block, in seconds; the list is whole at its end."""
+    call = stream()
+    call()
+    (times,) = interleaved([call], _STREAM_PASSES, repeated=False)
+    yield times
+    times += interleaved([call], _STREAM_PASSES, repeated=False)[0]
 
 
 def interleaved(

@@ -15,7 +15,14 @@ from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native.kernels import compiled_kernels
-from syno.measure.timing import NOISE, Timing, control, interleaved, training_step
+from syno.measure.timing import (
+    Controls,
+    Timing,
+    control,
+    interleaved,
+    streaming,
+    training_step,
+)
 
 LEAST_ROUNDS = 2
 _WARM_UP = 2
@@ -47,19 +54,27 @@ class TrainingSteps:
     """Training steps of networks with operators.
 
     input: the shape of the input of a step.
-    controls: times of a fixed computation, which vary if other processes use the machine.
+    product_times, stream_times: seconds of the two computations of `Controls`.
     """
 
     input: tuple[int, ...]
     threads: int
     rounds: int
     times: list[StepTime] = field(default_factory=list)
-    controls: list[float] = field(default_factory=list)
+    product_times: list[float] = field(default_factory=list)
+    stream_times: list[float] = field(default_factory=list)
+
+    @property
+    def controls(self) -> Controls | None:
+        """The fixed computations, None if nothing was measured."""
+        if not self.product_times:
+            return None
+        return Controls(Timing.of(self.product_times), Timing.of(self.stream_times))
 
     @property
     def noisy(self) -> bool:
         """Whether other processes used the machine."""
-        return bool(self.controls) and Timing.of(self.controls).spread > NOISE
+        return self.controls is not None and self.controls.noisy
 
     @property
     def geometric_mean(self) -> float | None:
@@ -119,8 +134,10 @@ def bench_training_steps(
                 calls.append(training_step(net, inputs))
                 for call in calls * _WARM_UP:
                     call()
-                *times, controls = interleaved([*calls, control()], rounds, repeated=False)
-            found.controls += controls
+                with streaming() as streamed:
+                    *times, products = interleaved([*calls, control()], rounds, repeated=False)
+            found.product_times += products
+            found.stream_times += streamed
             middle = [1e3 * statistics.median(each) for each in times]
             ratios = [min(each) / min(times[0]) for each in times]
             found.times.append(

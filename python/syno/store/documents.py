@@ -70,8 +70,9 @@ class Details(TypedDict, total=False):
     loss, perplexity, bits_a_byte, tokens_seen, tokens_per_s: of text.
     kept: by slot that kept its layer, the reason.
     not_compiled: why operators were trained in eager PyTorch although they were to be compiled.
-    control, noisy: how quiet the machine was while the network was timed; latency_engine: what ran
-        it, eager PyTorch if it is absent; rivals: the original network in other engines, by name.
+    control, stream, noisy: how quiet the machine was while the network was timed, in its caches and
+        its memory; latency_engine: what ran it, eager PyTorch if it is absent; rivals: the original
+        network in other engines, by name.
     predicted_latency: of a trial without a measured one.
     latency_ratio: of the original network in INT8 to the one in float32.
     calibration_images, network_macs, int8_macs, float_parts: of a quantized network.
@@ -97,6 +98,7 @@ class Details(TypedDict, total=False):
     tokens_per_s: float | None
     kept: dict[str, str]
     control: Json
+    stream: Json
     noisy: bool
     not_compiled: str
     latency_engine: str

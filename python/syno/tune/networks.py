@@ -96,7 +96,7 @@ def measured(task: Task, folder: Path, progress: Callable[[str], None]) -> Layer
         macs=0,
         roofline=None,
         outputs=net(example).numel(),
-        control_spread=found.control.spread,
+        control_spread=found.controls.product.spread if found.controls else 0.0,
     )
 
 

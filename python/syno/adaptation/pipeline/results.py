@@ -176,9 +176,14 @@ class Adaptation:
         for each in self.networks:
             found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
         if self.engines is not None:
+            from syno.engines.engine import without
             from syno.engines.tables import engines_table
 
             remark = f"  {self.engines.threads} threads, {self.engines.rounds} rounds"
+            if self.engines.missing:
+                remark += f"  {without(self.engines.missing)}"
+            if self.engines.controls is not None:
+                remark += f"  {self.engines.controls.text()}"
             remark += f"  {numbers.NOISY}" if self.engines.noisy else ""
             found.append(Section("Inference engines", remark, table=engines_table(self.engines)))
         total = sum(self.seconds.values())

@@ -162,7 +162,8 @@ def _print(run: KernelRun, batch: int) -> None:
 
     peak = run.roofline.flops / 1e9
     title = f"batch {batch}, {run.threads} threads, {peak:.0f} GFLOP/s peak"
-    output.measured(title, noisy=run.noisy)
+    controls = {layer: each.text() for layer, each in run.controls.items()}
+    output.measured(title, noisy=run.noisy, controls=controls)
     output.show(times_table(run))
     output.show(means_table(run, batch))
     for absent in run.missing:

@@ -106,11 +106,15 @@ def command(given: _Arguments) -> int:
 
 
 def _print(found: LayerResults) -> None:
+    from syno.engines.engine import without
     from syno.experiments.layers.tables import layers_table, means_table
 
     settings = found.settings
     title = f"{settings['model']}, batch {settings['batch']}, {settings['threads']} threads"
-    output.measured(title, noisy=found.noisy)
+    controls = {run.layer: run.controls.text() for run in found.layers if run.controls}
+    output.measured(title, noisy=found.noisy, controls=controls)
+    if found.missing:
+        output.echo(f"the fastest other engine is taken {without(found.missing)}")
     output.show(layers_table(found))
     output.show(means_table(found))
     for run in found.layers:

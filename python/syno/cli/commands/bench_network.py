@@ -113,10 +113,14 @@ def _engines(names: Sequence[str], schedules: Path | None) -> list[str | Engine]
 
 
 def _print(found: Comparison, model: str, batch: int) -> None:
+    from syno.engines.engine import without
     from syno.engines.tables import engines_table
 
     title = f"{model}, batch {batch}, {found.threads} threads, {found.rounds} rounds"
-    output.measured(title, noisy=found.noisy)
+    controls = {} if found.controls is None else {"": found.controls.text()}
+    output.measured(title, noisy=found.noisy, controls=controls)
     output.show(engines_table(found))
+    if found.missing:
+        output.echo(f"{found.rival} is the fastest other engine {without(found.missing)}")
     for (network, engine), reason in found.failures.items():
         output.echo(f"{network} in {engine}: not measured: {reason}")

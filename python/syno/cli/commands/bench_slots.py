@@ -73,6 +73,10 @@ def _print(run: SlotsRun, model: str, batch: int) -> None:
     from syno.experiments.tables import slots_table
 
     count = sum(run.counts.values())
-    title = f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
-    output.measured(f"{title}{run.kernels.threads} threads", noisy=run.kernels.noisy)
+    title = (
+        f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
+        f"{run.kernels.threads} threads"
+    )
+    controls = {name: each.text() for name, each in run.kernels.controls.items()}
+    output.measured(title, noisy=run.kernels.noisy, controls=controls)
     output.show(slots_table(run))

@@ -80,7 +80,8 @@ def _print(found: TrainingSteps, model: str) -> None:
 
     shape = " x ".join(map(str, found.input))
     title = f"{model}, input {shape}, {found.threads} threads, {found.rounds} rounds"
-    output.measured(title, noisy=found.noisy)
+    controls = {} if found.controls is None else {"": found.controls.text()}
+    output.measured(title, noisy=found.noisy, controls=controls)
     output.show(training_steps_table(found))
     for what, mean in (
         ("compiled", found.geometric_mean),

@@ -55,8 +55,9 @@ def command(given: _Arguments) -> int:
 
     The command only reads the store, except with --final, which trains the finalists once more and
     stores their accuracy on the test split. --figures draws the paper's figures from the files of
-    --results and, if it is there, the store, beside what is published. It lists a figure without
-    data with the command that makes them; the exit code is 1 if no figure was drawn.
+    --results and, if it is there, the store, beside what is published. Figures 5 and 6 are drawn
+    from what is published alone if there is nothing else. The command lists a figure without one's
+    own data with the command that makes them; the exit code is 1 if no figure was drawn.
     """
     if given.figures is not None:
         return _figures(given, given.figures)
@@ -74,7 +75,7 @@ def _figures(given: _Arguments, folder: Path) -> int:
     sources = read_sources(given.results, _present_store(given))
     only = options.names(given.only)
     found = write_figures(sources, folder, only)
-    missing = [each for each in found if isinstance(each, Missing)]
+    missing = [each for each in found if isinstance(each, Missing) or each.published_only]
     written = [each for each in found if not isinstance(each, Missing)]
     if given.as_json:
         output.print_json(
@@ -86,7 +87,10 @@ def _figures(given: _Arguments, folder: Path) -> int:
         )
         return framework.OK if written else framework.NEGATIVE
     for each in written:
-        output.echo(f"wrote {each.files[0]} (.png, .csv): {each.plan.paper}, {each.plan.title}")
+        alone = ", published values alone" if each.published_only else ""
+        output.echo(
+            f"wrote {each.files[0]} (.png, .csv): {each.plan.paper}, {each.plan.title}{alone}"
+        )
     for absent in missing:
         output.echo(f"no data for {absent.plan.name} ({absent.plan.paper}): {absent.plan.command}")
     return framework.OK if written else framework.NEGATIVE

@@ -267,6 +267,7 @@ def _measured(
     )
     with torch.inference_mode():
         output = tuple(modules[ORIGINAL](example).shape)
+    assert found.controls is not None
     sizes = example.numel() + torch.Size(output).numel()
     roofline = measure_roofline(given.threads)
     times = []
@@ -283,8 +284,10 @@ def _measured(
         times=tuple(times),
         rival=found.rival,
         failures=_reasons(found, failures, chosen),
-        control_ms=found.control.median_ms,
-        control_spread=found.control.spread,
+        control_ms=found.controls.product.median_ms,
+        control_spread=found.controls.product.spread,
+        stream_gb_s=found.controls.stream_gb_s,
+        stream_spread=found.controls.stream.spread,
         noisy=found.noisy,
         peak_gflops=roofline.flops / 1e9,
         seconds=time.monotonic() - began,

@@ -15,6 +15,8 @@ from typing import Any
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
+from syno.engines.engine import RIVALS, missing_rivals
+from syno.measure.timing import STREAM_BYTES, Controls, Timing
 
 FORMAT = "syno layers 1"
 ORIGINAL = "original"
@@ -70,7 +72,8 @@ class LayerRun:
     network has. input, output: shapes. rival: the fastest engine that is not part of Syno, for the
     original. failures: why a subject has no time in an engine, by `subject in engine`.
     control_ms, control_spread: median of a fixed computation in the same rounds, and its
-    interquartile range as a share of that. peak_gflops: measured. environment: device, clocks,
+    interquartile range as a share of that; stream_gb_s, stream_spread: of one that reads memory,
+    None in files that are older. peak_gflops: measured. environment: device, clocks,
     threads, versions.
     """
 
@@ -89,6 +92,24 @@ class LayerRun:
     peak_gflops: float
     seconds: float
     environment: Mapping[str, Any]
+    stream_gb_s: float | None = None
+    stream_spread: float | None = None
+
+    @property
+    def controls(self) -> Controls | None:
+        """The fixed computations, None in files that are older than the second one."""
+        if self.stream_gb_s is None or self.stream_spread is None:
+            return None
+        stream_ms = STREAM_BYTES / self.stream_gb_s / 1e6
+        return Controls(
+            Timing(self.control_ms, self.control_spread * self.control_ms),
+            Timing(stream_ms, self.stream_spread * stream_ms),
+        )
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Float32 engines of others that the original was not measured in."""
+        return missing_rivals(each.engine for each in self.times if each.subject == ORIGINAL)
 
     def best(self, subject: str, *, own: bool | None = None) -> LayerTime | None:
         """The fastest engine of a subject; of Syno's own (True) or of the others (False)."""
@@ -144,6 +165,11 @@ class LayerResults:
     def noisy(self) -> bool:
         """Whether other processes used the machine."""
         return any(each.noisy for each in self.layers)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Float32 engines of others that the original lacks in a layer."""
+        return tuple(name for name in RIVALS if any(name in each.missing for each in self.layers))
 
     def to_json(self) -> JsonObject:
         """As the file holds it."""

@@ -20,3 +20,8 @@ class Drawing:
 
     figure: Figure
     rows: Sequence[Row]
+
+    @property
+    def published_only(self) -> bool:
+        """Whether nothing in it is measured here."""
+        return not any(str(row["source"]).startswith("measured") for row in self.rows)

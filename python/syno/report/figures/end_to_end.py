@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from syno import published
 from syno._util import numbers as fmt
-from syno.engines.engine import FLOAT32
+from syno.engines.engine import FLOAT32, without
 from syno.report.figures import style
 from syno.report.figures.drawing import Drawing, Row
 from syno.report.figures.sources import NetworkRun, Read, Sources
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 _WIDTH = 0.8
 
 
-def draw(sources: Sources) -> Drawing | None:
-    """Bars of networks with operators, in Syno's fastest engine and in the fastest other one."""
+def draw(sources: Sources) -> Drawing:
+    """Bars of networks with operators, in Syno's fastest engine and in the fastest other one.
+
+    Without a run, the published bars alone.
+    """
     runs = [read for read in sources.networks if len(read.content.networks()) > 1]
     if not runs:
-        return None
+        figure = style.canvas(9.5, 3.4)
+        return Drawing(figure, _published(figure.subplots()))
     figure = style.canvas(9.5, 6.4)
     ours, theirs = figure.subplots(2, 1)
     rows = _measured(ours, runs) + _published(theirs)
@@ -80,7 +84,8 @@ def _measured(axes: Axes, runs: list[Read[NetworkRun]]) -> list[Row]:
 
 def _model(run: NetworkRun) -> str:
     batch = "" if run.input[0] == 1 else f"\nbatch {run.input[0]}"
-    return f"{style.words(run.model)}{batch}{' (noisy)' if run.noisy else ''}"
+    missing = f"\n{without(run.missing)}" if run.missing else ""
+    return f"{style.words(run.model)}{batch}{' (noisy)' if run.noisy else ''}{missing}"
 
 
 def _row(read: Read[NetworkRun], time: NetworkTime) -> Row:
@@ -93,6 +98,7 @@ def _row(read: Read[NetworkRun], time: NetworkTime) -> Row:
         "engine": time.engine,
         "milliseconds": time.median_ms,
         "original_engine": read.content.rival,
+        "missing_engines": " ".join(read.content.missing),
         "speedup": time.over_rival,
         "noisy": read.content.noisy,
     }
@@ -133,6 +139,7 @@ def _published(axes: Axes) -> list[Row]:
                 "engine": platform.compiler,
                 "milliseconds": each.milliseconds,
                 "original_engine": platform.compiler,
+                "missing_engines": None,
                 "speedup": each.speedup,
                 "noisy": None,
             }

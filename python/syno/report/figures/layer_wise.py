@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from syno import published
 from syno._util import numbers as fmt
+from syno.engines.engine import without
 from syno.experiments.layers.results import LayerResults, LayerRun, LayerTime
 from syno.report.figures import style
 from syno.report.figures.drawing import Drawing, Row
@@ -88,9 +89,10 @@ def _panel(axes: Axes, read: Read[LayerResults]) -> list[Row]:
     device = str(found.layers[0].environment.get("device", ""))
     threads = fmt.counted(int(str(found.settings["threads"])), "thread")
     noisy = ", noisy" if found.noisy else ""
+    missing = f", {without(found.missing)}" if found.missing else ""
     axes.set_title(
         f"measured: {style.words(str(found.settings['model']))} on {device}, {threads}, "
-        f"float32, each subject in its fastest engine{noisy}",
+        f"float32, each subject in its fastest engine{missing}{noisy}",
         fontsize=9,
     )
     axes.legend(frameon=False, fontsize=7, ncols=len(subjects), loc="upper left")
@@ -125,6 +127,7 @@ def _row(read: Read[LayerResults], run: LayerRun, time: LayerTime) -> Row:
         "macs": cost.macs,
         "params": cost.params,
         "original_engine": run.rival,
+        "missing_engines": " ".join(run.missing),
         "control_spread": run.control_spread,
         "noisy": run.noisy,
         "threads": read.content.settings["threads"],

@@ -21,11 +21,9 @@ _COLUMNS = 3
 _DRAWN = ("ms_arm_cpu_inductor", "ms_a100_inductor")
 
 
-def draw(sources: Sources) -> Drawing | None:
-    """A panel for each study with latencies, and two of published networks."""
+def draw(sources: Sources) -> Drawing:
+    """A panel for each study with latencies, and two of published networks, or these alone."""
     studies = [each for each in sources.studies if _points(each)]
-    if not studies:
-        return None
     count = len(studies) + len(_DRAWN)
     columns = 2 if count == 4 else min(count, _COLUMNS)
     lines = -(-count // columns)

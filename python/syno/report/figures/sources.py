@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from syno._util.checks import is_folder, json_content
 from syno._util.errors import UserError
 from syno.engines.compare import NetworkTime
+from syno.engines.engine import missing_rivals
 from syno.experiments.ablation import Ablation
 from syno.experiments.canonical import CanonicalRate
 from syno.experiments.layers import results as layers
@@ -47,6 +48,12 @@ class NetworkRun:
     rival: str
     threads: int
     noisy: bool
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Float32 engines of others that the original was not measured in."""
+        original = self.times[0].network if self.times else ""
+        return missing_rivals(time.engine for time in self.times if time.network == original)
 
     @property
     def label(self) -> str:

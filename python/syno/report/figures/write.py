@@ -19,10 +19,14 @@ _DPI = 200
 
 @dataclass(frozen=True)
 class Written:
-    """A figure that was drawn, and its files."""
+    """A figure that was drawn, and its files.
+
+    published_only: nothing of one's own is in it; `plan.command` makes the data.
+    """
 
     plan: Plan
     files: tuple[Path, ...]
+    published_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ def write_figures(
     sources: Sources, folder: Path, only: Collection[str] = ()
 ) -> list[Written | Missing]:
     """Draw every figure that the sources have data of, and write it as PDF, PNG and CSV.
+
+    Figures of published networks are drawn without data, too.
 
     Args:
         sources: what `read_sources` found.
@@ -80,7 +86,7 @@ def _written(plan: Plan, drawing: Drawing, folder: Path) -> Written:
         path = folder / f"{plan.name}.{suffix}"
         files.write(path, save)
         paths.append(path)
-    return Written(plan, tuple(paths))
+    return Written(plan, tuple(paths), drawing.published_only)
 
 
 def _picture(drawing: Drawing, *, creation: bool) -> Callable[[Path], object]:

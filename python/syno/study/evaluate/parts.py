@@ -38,4 +38,8 @@ def measurement_result(timed: Measurement) -> MeasurementResult:
 
 def noise(timed: Measurement) -> Details:
     """Return how noisy the machine was during the measurement."""
-    return {"control": plain(timed.control), "noisy": timed.noisy}
+    return {
+        "control": plain(timed.control),
+        "stream": plain(timed.stream),
+        "noisy": timed.noisy,
+    }
