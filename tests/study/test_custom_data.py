@@ -138,7 +138,7 @@ def test_what_cannot_be_imported_is_evaluated_here_with_a_warning():
 
     example = torch.zeros(1, 3, 8, 8)
     given = FAST | {"isolation": IsolationOptions()}
-    with pytest.warns(UserWarning, match=r"not isolated.*'local' cannot be sent"):
+    with pytest.warns(UserWarning, match=r"not isolated.*the function 'local' cannot be sent"):
         found = syno.search(
             own.network(), evaluate=local, example_input=example, store="sqlite://", **given
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ _LEAST_TEXT = 16  # a text that goes over several lines stays readable in this w
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and cells.
+    """Headings and cells. `print` shows the table as text, and a loop goes over its rows.
 
     Marks at the end of a heading: ">" for numbers, "~" for texts that may go over several lines
     (the others stay on one), "?" for a column that is left out where there is too little space.
@@ -28,6 +28,12 @@ class Table:
         """A row for each item; a column is a heading, and what it shows of an item."""
         rows = tuple(tuple(cell(item) for _, cell in columns) for item in items)
         return cls(tuple(heading for heading, _ in columns), rows)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self.rows)
 
     def without_empty(self) -> Table:
         """The columns that have a text in some row; the first stays."""

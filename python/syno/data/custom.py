@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from torch.utils.data.sampler import RandomSampler, SequentialSampler
 
 from syno._util.errors import UserError, first_line
+from syno._util.tensors import dense
 from syno.data.random import Stream
 
 # A loss: (outputs of the network, targets) -> a scalar tensor. A metric: the same, or a number.
@@ -275,6 +276,14 @@ def _pair(name: str, items: list[Any], collate: Collate) -> tuple[torch.Tensor, 
             "training"
         )
     inputs, targets = batch
+    dense(f"the input tensor of a batch of '{name}'", inputs)
+    if not targets.is_complex():
+        dense(f"the target tensor of a batch of '{name}'", targets)
+    if not inputs.dim() or not targets.dim():
+        raise UserError(
+            f"a batch of '{name}' has no dimension of samples\n"
+            f"  inputs: {_described(inputs)}      targets: {_described(targets)}"
+        )
     if len(inputs) != len(items) or len(targets) != len(items):
         raise UserError(
             f"a batch of {len(items)} samples of '{name}' has {len(inputs)} inputs and "
@@ -355,7 +364,11 @@ def _content(data: Dataset[Any], collate: Collate) -> str:
 
 def _bytes(tensor: torch.Tensor) -> bytes:
     buffer = io.BytesIO()
-    np.save(buffer, tensor.detach().cpu().contiguous().numpy(), allow_pickle=False)
+    held = tensor.detach().cpu().contiguous()
+    if held.dtype is torch.bfloat16:  # which numpy does not have
+        buffer.write(b"bfloat16")
+        held = held.view(torch.int16)
+    np.save(buffer, held.numpy(), allow_pickle=False)
     return buffer.getvalue()
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
+from syno._util.checks import short
 from syno.operators.summary import identity
 from syno.store.evaluation import Evaluation
 from syno.store.log import EVALUATED
@@ -17,6 +19,8 @@ from syno.store.summary import StudySummary
 
 # `syno status` says what so many further results are expected to improve.
 NEXT = 10
+# So many reasons of trainings without a result are named.
+MOST_REASONS = 3
 
 
 def best_of(summary: StudySummary) -> Evaluation | None:
@@ -50,6 +54,23 @@ def failed(summary: StudySummary) -> int:
     """Trainings that ended in an error or at a time limit."""
     evaluated = sum(e.rung_index == 0 for e in summary.evaluations)
     return evaluated - trained(summary) - rejected(summary)
+
+
+def failure_reasons(summary: StudySummary) -> list[str]:
+    """Why no operator was trained: each reason with its number, the most frequent first.
+
+    Of a study in which one was trained, none; of one that ended before, that of the baseline.
+    """
+    if summary.trained:
+        return []
+    reasons = Counter(f"{e.status}: {e.reason}" for e in summary.evaluations)
+    if not reasons:
+        return [
+            f"the baseline, {e.status}: {short(e.reason)}" for e in summary.baselines if e.reason
+        ]
+    found = [f"{n} x {short(text)}" for text, n in reasons.most_common(MOST_REASONS)]
+    more = len(reasons) - len(found)
+    return [*found, f"and {more} other reasons"] if more else found
 
 
 def ordered(summary: StudySummary) -> list[Evaluation]:

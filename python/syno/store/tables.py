@@ -13,6 +13,7 @@ from syno.store.overview import (
     NEXT,
     best_of,
     failed,
+    failure_reasons,
     next_improvement,
     ordered,
     rejected,
@@ -157,6 +158,8 @@ def progress_lines(summary: StudySummary) -> list[str]:
             f"Worker {short_worker(data['worker'])} is distrusted: {data['reason']}. Its answers "
             f"to {trials} were taken back, so that others evaluate them again."
         )
+    if reasons := failure_reasons(summary):
+        lines += ["No operator was trained:", *(f"  {each}" for each in reasons)]
     rate, last = trials_an_hour(summary), since_progress(summary)
     if rate is not None and summary.ended:
         ago = "with the last operator" if last == 0 else f"{numbers.counted(last, 'operator')} ago"

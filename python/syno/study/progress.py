@@ -77,6 +77,11 @@ class Notes(Observer):
             self._seen.add(text)
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    def on_stop(self, reason: StopReason) -> None:
+        """Print why a search ended that could not judge any operator."""
+        if reason.name in ("baseline", "errors"):
+            self.on_note(f"stopped: {reason.text}")
+
 
 def is_shown() -> bool:
     """Whether standard error is a terminal, or the process a notebook."""

@@ -13,7 +13,7 @@ from syno.operators.summary import identity, is_named, short_id
 from syno.report.settings import read_specification
 from syno.store import Evaluation, Store, StudySummary
 from syno.store.front import pareto_front
-from syno.store.overview import best_of, failed, score, trained
+from syno.store.overview import best_of, failed, failure_reasons, rejected, score, trained
 from syno.store.records import BASELINE
 from syno.study.evaluate.weights import Weights
 
@@ -183,7 +183,10 @@ class StudyResults(StudySummary):
 
     def __repr__(self) -> str:
         objective, best = self.objective, self.best
-        parts = [f"{trained(self)} trained", f"{failed(self)} failed or rejected"]
+        parts = [
+            f"{trained(self)} trained",
+            f"{failed(self) + rejected(self)} failed or rejected",
+        ]
         if self.baseline is not None:
             parts.append(f"baseline {objective.shown(self.quality(self.baseline))}")
         if best is not None and best.key is not None:
@@ -192,7 +195,8 @@ class StudyResults(StudySummary):
             parts.append(f"best {value}, speed-up {speed} ({short_id(best.text, best.key)})")
         elif self.stop_reason:
             parts.append(f"stopped: {self.stop_reason}")
-        return f"<study {self.study.name}: {', '.join(parts)}>"
+        reasons = "".join(f"\n  {each}" for each in failure_reasons(self))
+        return f"<study {self.study.name}: {', '.join(parts)}{reasons}>"
 
 
 def _front(summary: StudySummary, trials: Sequence[Evaluation], cost: str) -> list[Evaluation]:

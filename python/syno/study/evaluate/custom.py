@@ -12,7 +12,14 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError, first_line
-from syno.data.custom import CustomData, CustomEvaluation, custom_data, custom_evaluation
+from syno._util.tensors import described
+from syno.data.custom import (
+    CustomData,
+    CustomEvaluation,
+    MetricFunction,
+    custom_data,
+    custom_evaluation,
+)
 from syno.network.surgery import recorded_example, takes_several_inputs
 from syno.store import Outcome
 from syno.store.documents import MetricDocument
@@ -214,12 +221,10 @@ def checked_fit(net: nn.Module, data: CustomData) -> None:
             loss_of(data, outputs, data.targets, 0.0)
         except UserError:
             raise
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            raise UserError(
-                f"the loss fails on what the network gives: {first_line(error)}\n"
-                f"  outputs: {_shown(outputs)}      targets of '{data.name}': "
-                f"{_shown(data.targets)}"
-            ) from error
+        except Exception as error:  # whatever a function of the user raises
+            raise _function_failed("the loss", error, outputs, data) from error
+        if data.metric.function is not None:
+            _check_metric(data.metric.function, data.metric.name, outputs, data)
     if data.classes is not None:
         classes = outputs.shape[class_dimension(outputs, data.targets)]
         if data.classes > classes:
@@ -228,6 +233,39 @@ def checked_fit(net: nn.Module, data: CustomData) -> None:
                 f"{data.classes - 1}\n  expected: a network with at least {data.classes} classes, "
                 "numbered from 0"
             )
+
+
+def _check_metric(function: MetricFunction, name: str, outputs: Any, data: CustomData) -> None:
+    """Raise a UserError for a metric that fails on some samples, or gives no number."""
+    what = f"the metric '{name}'"
+    try:
+        found = function(outputs, data.targets)
+    except UserError:
+        raise
+    except Exception as error:  # whatever a function of the user raises
+        raise _function_failed(what, error, outputs, data) from error
+    try:
+        if isinstance(found, (bool, str, bytes)):
+            raise TypeError("no number")
+        float(found)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{what} gives no number\n"
+            f"  expected: the mean over a batch      got: {described(found)}"
+        ) from error
+
+
+def _function_failed(what: str, error: Exception, outputs: Any, data: CustomData) -> UserError:
+    return UserError(
+        f"{what} fails on what the network gives: {_in_words(error)}\n"
+        f"  outputs: {_shown(outputs)}      targets of '{data.name}': {_shown(data.targets)}"
+    )
+
+
+def _in_words(error: Exception) -> str:
+    """The first line of an error; with its kind where that says what happened."""
+    plain = isinstance(error, (RuntimeError, ValueError, TypeError))
+    return first_line(error) if plain else f"{type(error).__name__}: {first_line(error)}"
 
 
 def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Any:
@@ -251,7 +289,7 @@ def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Any:
             return net(example)
     except UserError:
         raise
-    except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
+    except Exception as error:  # whatever a network of the user raises
         where = ""
         if last:
             name, module, inputs = last[-1]
@@ -259,13 +297,23 @@ def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Any:
             where = f"\n  layer '{name}', {kind}, gets {', '.join(map(_shown, inputs))}"
         raise UserError(
             f"the network {type(net).__name__} does not take the samples of {source}\n"
-            f"  a batch of samples: {_shown(example)}{where}\n  {first_line(error)}"
+            f"  a batch of samples: {_shown(example)}{where}\n  {_in_words(error)}"
+            + _advice(example)
         ) from error
     finally:
         for hook in hooks:
             hook.remove()
         for module, training in modes.items():
             module.training = training
+
+
+def _advice(example: torch.Tensor) -> str:
+    """What to do about samples of another type than that of weights."""
+    if example.is_floating_point() and example.dtype != torch.float32:
+        return (
+            "\n  what to do: give samples of float32, as in TensorDataset(inputs.float(), targets)"
+        )
+    return ""
 
 
 def evaluated(evaluation: CustomEvaluation, net: nn.Module, seed: int) -> TrainingOutcome:
@@ -318,13 +366,30 @@ def evaluated(evaluation: CustomEvaluation, net: nn.Module, seed: int) -> Traini
     )
 
 
-def baseline_failed(evaluation: CustomEvaluation, error: Exception) -> UserError:
-    """Make the error for a function that fails on the original network."""
+def baseline_failed(data: CustomData | CustomEvaluation, error: Exception) -> UserError:
+    """Make the error for functions of the user that fail on the original network."""
     trace = "".join(traceback.format_exception(error, limit=-3)).rstrip().splitlines()
+    on = f"'{data.name}'" if isinstance(data, CustomEvaluation) else f"training on '{data.name}'"
     return UserError(
-        f"'{evaluation.name}' failed on the original network: {type(error).__name__}: "
-        f"{first_line(error)}\n  " + "\n  ".join(trace)
+        f"{on} failed on the original network: {type(error).__name__}: {first_line(error)}\n  "
+        + "\n  ".join(trace)
     )
+
+
+def check_baseline(data: object, training: TrainingOutcome) -> None:
+    """Raise a UserError where what the user measures is not finite on the original network."""
+    if not isinstance(data, (CustomData, CustomEvaluation)) or training.status != REJECTED:
+        return
+    if isinstance(data, CustomData) and data.metric.function is None:
+        return  # its loss: the study stops and says so
+    name, found = data.metric.name, training.detail or training.reason
+    if found.startswith(f"the {name} "):
+        raise UserError(
+            f"the original network has no finite {name}, so that no operator can be judged\n"
+            f"  {found}\n"
+            "  expected: a finite number for a trained network      what to do: correct the "
+            "function, or the data that it gets"
+        )
 
 
 def _shown(value: object) -> str:

@@ -21,7 +21,7 @@ from syno._util.torch_threads import torch_threads
 from syno.codegen.native.kernels import WrongKernelError, compile_kernels
 from syno.codegen.verify import Verification, verify
 from syno.data import DataSet, Records
-from syno.data.custom import CustomEvaluation
+from syno.data.custom import CustomData, CustomEvaluation
 from syno.engines.engine import get as get_engine
 from syno.measure import Measurement, latency, step_slowdown
 from syno.measure.latency import Prepare, eager
@@ -37,7 +37,7 @@ from syno.store.documents import Details
 from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json
 from syno.study.evaluate import engines
 from syno.study.evaluate.checkpoints import checkpoint
-from syno.study.evaluate.custom import baseline_failed, evaluated
+from syno.study.evaluate.custom import baseline_failed, check_baseline, evaluated
 from syno.study.evaluate.engines import COMPILED, EAGER
 from syno.study.evaluate.failures import check_disk
 from syno.study.evaluate.loading import Data, load_for
@@ -181,10 +181,11 @@ class NetworkEvaluator:
         except UserError:
             raise
         except Exception as error:
-            if isinstance(self.dataset, CustomEvaluation):  # no operator would do better
-                raise baseline_failed(self.dataset, error) from error
             check_disk(error)
+            if isinstance(self.dataset, (CustomData, CustomEvaluation)):  # nor would an operator
+                raise baseline_failed(self.dataset, error) from error
             raise
+        check_baseline(self.dataset, training)
         if training.ok:
             self._keep(net, None)
         timed = self._time(net, None, []) if training.ok else None

@@ -362,8 +362,8 @@ def not_carried(text: str, what: str = "the network") -> NotPossibleError:
     return NotPossibleError(
         f"{what} cannot be sent to another process\n"
         f"  {text.strip().splitlines()[-1] if text.strip() else 'no reason is known'}\n"
-        "  what to do: define its classes in a module that can be imported (not in the script "
-        "itself,\n              not inside a function), or search without isolation "
+        "  what to do: define its classes and functions in a module that can be imported (not in "
+        "the script\n              itself, not inside a function), or search without isolation "
         "(isolate=False)"
     )
 

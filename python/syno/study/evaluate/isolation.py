@@ -85,16 +85,41 @@ def _check_data(argument: object) -> None:
     notebook or an interactive session would be looked for in a module `__main__` that is another
     one there.
     """
-    if not isinstance(argument, (CustomData, CustomEvaluation)):
-        return
-    try:
-        content = pickle.dumps(argument)
-    except Exception as error:  # whatever the parts of the user raise
-        raise not_carried(f"{type(error).__name__}: {error}", f"'{argument.name}'") from error
+    for what, part in _parts(argument).items():
+        try:
+            content = pickle.dumps(part)
+        except Exception as error:  # whatever the parts of the user raise
+            raise not_carried(f"{type(error).__name__}: {error}", what) from error
+        name = _of_script(content)
+        if name is not None:
+            raise not_carried(f"'{name}' is defined in the script that was started", what)
+
+
+def _parts(argument: object) -> dict[str, object]:
+    """What a user gave of custom data, each under the words for it."""
+    if isinstance(argument, CustomEvaluation):
+        return {f"the function '{argument.name}'": argument.function}
+    if not isinstance(argument, CustomData):
+        return {}
+    return {
+        f"the data set '{argument.name}'": argument.train,
+        "the data set for validation": argument.validation,
+        "the collate_fn of the DataLoader": argument.collate,
+        "the loss": argument.loss,
+        f"the metric '{argument.metric.name}'": argument.metric.function,
+    }
+
+
+def _of_script(content: bytes) -> str | None:
+    """The first class or function of the module `__main__` in a pickle, by its name."""
+    module = ""
     for operation, value, _ in pickletools.genops(content):
-        named = value.partition(" ")[0] if operation.name == "GLOBAL" and value else value
-        if named == "__main__":
-            raise not_carried(
-                "a class or function of it is defined in the script that was started",
-                f"'{argument.name}'",
-            )
+        if operation.name == "GLOBAL" and value:
+            module, _, name = value.partition(" ")
+            if module == "__main__":
+                return name
+        elif isinstance(value, str):
+            if module == "__main__":
+                return value
+            module = value
+    return None

@@ -12,6 +12,7 @@ from torch import nn
 from syno._util import numbers
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
+from syno._util.tensors import check_network
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.network import models
@@ -227,6 +228,7 @@ class Network:
                 if isinstance(net, str)
                 else f"the network must be a torch.nn.Module, got {net!r}"
             )
+        check_network(net, any_device=True, complex_numbers=True)
         example = data.example
         if isinstance(data, CustomData):
             checked_fit(net, data)
