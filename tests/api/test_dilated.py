@@ -70,7 +70,7 @@ def test_a_convolution_in_a_slot_is_the_dilated_one(name):
         slot.kernel.kernel.w0.copy_(layer.weight.permute(order))
     torch.testing.assert_close(slot(x), layer(x), atol=1e-5, rtol=1e-5)
     # All phases, with the zeros that fill them up.
-    whole = [n * d for n, d in zip(phase, slot.dilation, strict=True)]
+    whole = [n * d for n, d in zip(phase, slot._dilation, strict=True)]
     assert report.new_macs == layer.weight.numel() * torch.Size(whole).numel()
     assert report.rows[0].new_params == row.params
 

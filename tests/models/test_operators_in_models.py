@@ -36,10 +36,47 @@ def made(name: str) -> nn.Module:
     return net
 
 
+Held = dict[str, tuple[torch.Tensor, torch.Tensor]]
+
+
+def held_by(net: nn.Module) -> Held:
+    """Every parameter and buffer by each of its names, with a copy of its values."""
+    tensors = [
+        *net.named_parameters(remove_duplicate=False),
+        *net.named_buffers(remove_duplicate=False),
+    ]
+    return {name: (tensor, tensor.detach().clone()) for name, tensor in tensors}
+
+
+def assert_untouched(net: nn.Module, before: Held) -> None:
+    after = held_by(net)
+    assert list(after) == list(before)
+    for name, (tensor, values) in before.items():
+        assert after[name][0] is tensor
+        assert torch.equal(tensor, values)
+
+
+def assert_same_tensors(copied: nn.Module, before: Held) -> None:
+    """Own tensors, of the same types and values, and shared where those of the network are."""
+    after = {name.replace(".layer.", "."): found for name, found in held_by(copied).items()}
+    before = {name.replace(".layer.", "."): found for name, found in before.items()}
+    assert after.keys() == before.keys()
+    twins: dict[int, torch.Tensor] = {}
+    for name, (tensor, values) in before.items():
+        twin = after[name][0]
+        assert type(twin) is type(tensor) and type(twin.data) is torch.Tensor
+        assert torch.equal(twin, values)
+        assert twins.setdefault(id(tensor), twin) is twin is not tensor
+    assert len(twins) == len({id(twin) for twin in twins.values()})
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_slots_change_nothing_and_operators_run_forward_and_backward(name: str) -> None:
     net = made(name)
+    held = held_by(net)
     slotted = slots(net)
+    assert_untouched(net, held)
+    assert_same_tensors(slotted, held)
     x = inputs(net)
     before = net(x)
     assert torch.equal(slotted(x), before)

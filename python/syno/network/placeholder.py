@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
 
 from syno import _core
 from syno._util.errors import UserError
+from syno.network.layer_data import WeightShape, is_plain
 from syno.network.layers import divides_map
 from syno.operators.initialization import Reference, reference_of
 from syno.operators.kernel import KernelPack
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 # The variable of a slot for the factor between its larger and its smaller map: its stride.
 _FACTOR = "s"
 _OUTSIDE = {"C_in": "C_out", "H_in": "H_out"}
+
+
+class WeightError(UserError):
+    """A network asks a slot for what the layer had and an operator has not."""
 
 
 class Placeholder(nn.Module):
@@ -52,6 +57,10 @@ class Placeholder(nn.Module):
     with an original layer determines missing shapes in the first run.
 
     The bias of the original layer is added to the output of the kernel.
+
+    A slot has the attributes of its original layer, such as `in_channels`, `stride` and
+    `weight.dtype`. With a kernel in it, the values of the original weights are not given:
+    `WeightError`.
     """
 
     def __init__(
@@ -69,8 +78,10 @@ class Placeholder(nn.Module):
         self.inherited = original is not None
         self.input_names = tuple(input_names)
         self.layer = original
-        self.bias: nn.Parameter | None = None
         self.kept_because: str | None = None
+        # Whether the slot refuses what it would with a kernel, and what it had to refuse.
+        self.guarded = False
+        self.refused: str | None = None
         # Of a size that the stride does not divide, most layers keep the rest.
         self._keeps_rest = not (
             isinstance(original, nn.modules.conv._ConvNd)
@@ -80,13 +91,60 @@ class Placeholder(nn.Module):
         self.pool = _pooling(original)(pool, ceil_mode=self._keeps_rest) if pool > 1 else None
         self.shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
         self.enlarges = bool(getattr(original, "transposed", False))
-        self.dilation = tuple(dilation) if any(d > 1 for d in dilation) else ()
+        self._dilation = tuple(dilation) if any(d > 1 for d in dilation) else ()
         self._stride = 1 if self.enlarges else max(pool, stride)
         self._factor = stride if pool == 1 else 1
         self.binding |= self.factor
         # In a tuple, the original is no submodule: a replaced layer has no part in training.
         self._shelf: tuple[nn.Module | None] = (original,)
         self._whole: tuple[int, ...] | None = None  # the output of the original
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            original = self.__dict__.get("_shelf", (None,))[0]
+            if original is None and name == "bias":
+                return None
+            if original is None or name in _OWN or name.startswith("__"):
+                raise
+        return self._of_layer(original, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        original = self.__dict__.get("_shelf", (None,))[0]
+        if original is None or name in _OWN or not hasattr(original, name):
+            super().__setattr__(name, value)
+        elif self._closed and isinstance(value, (torch.Tensor, nn.Module)):
+            raise self._refusal(f"the network sets the attribute '{name}' of it")
+        else:
+            setattr(original, name, value)
+
+    @property
+    def _closed(self) -> bool:
+        """Whether parts of the original layer are not for use."""
+        return self.guarded or self.layer is not self.original
+
+    def _of_layer(self, original: nn.Module, name: str) -> Any:
+        """An attribute of the original layer."""
+        value = getattr(original, name)
+        if not self._closed or name == "bias" or is_plain(value):
+            return value
+        if isinstance(value, torch.Tensor):
+            like = next(iter(() if self.kernel is None else self.kernel.parameters()), value)
+            text = f"the network computes with the values of its {name}, in"
+            return WeightShape.of(value, like, lambda func: self._refusal(f"{text} {func}"))
+        self._refusal(f"the network uses its attribute '{name}'")
+        raise AttributeError(f"a slot with an operator in it has no attribute '{name}'")
+
+    def _refusal(self, reason: str) -> WeightError:
+        """The error for what a slot cannot give; the first reason stays in `refused`."""
+        self.refused = self.refused or reason
+        return WeightError(
+            f"{reason}, but an operator replaced the layer {self.original}\n"
+            "  expected: a layer that the network calls, and of which it reads sizes and types\n"
+            "  what to do: keep the layer; syno.substitute with an example_input keeps those that "
+            "cannot be replaced"
+        )
 
     @property
     def original(self) -> nn.Module | None:
@@ -103,12 +161,12 @@ class Placeholder(nn.Module):
     @property
     def phases(self) -> int:
         """How many samples a kernel receives for one sample of the slot."""
-        return math.prod(self.dilation)
+        return math.prod(self._dilation)
 
     @property
     def moves(self) -> nn.Module | None:
         """What a slot computes beside its kernel, to be timed: a pooling, or the way to phases."""
-        return Phases(self.dilation) if self.dilation else self.pool
+        return Phases(self._dilation) if self._dilation else self.pool
 
     @property
     def factor(self) -> dict[str, int]:
@@ -136,7 +194,7 @@ class Placeholder(nn.Module):
         self.kept_because = None
         bias = getattr(self.original, "bias", None)
         if bias is not None:
-            self.bias = nn.Parameter(bias.detach().clone())
+            self._parameters["bias"] = nn.Parameter(bias.detach().clone())
 
     def restore(self) -> None:
         """Remove the kernel, so that the slot uses its original layer again."""
@@ -147,7 +205,7 @@ class Placeholder(nn.Module):
                 original.to(first.device, first.dtype)
             original.train(self.training)
         self.layer = original
-        self.bias = None
+        self._parameters.pop("bias", None)
 
     def observe(self, x: torch.Tensor) -> None:
         """Takes sizes that the binding lacks from an input of the slot."""
@@ -162,7 +220,7 @@ class Placeholder(nn.Module):
 
     def reduced(self, sizes: Sequence[int]) -> list[int]:
         """The sizes of a map after the stride, or of a phase of it."""
-        steps = self.dilation or [self._stride] * len(sizes)
+        steps = self._dilation or [self._stride] * len(sizes)
         rests = [step - 1 if self._keeps_rest else 0 for step in steps]
         return [(size + r) // s for size, s, r in zip(sizes, steps, rests, strict=True)]
 
@@ -170,9 +228,9 @@ class Placeholder(nn.Module):
         """Notes what the original maps: its input and output shape, batch first."""
         given, made = list(inside[1:]), list(outside[1:])
         self._whole = tuple(made)
-        if self.pool is not None or self.dilation:
+        if self.pool is not None or self._dilation:
             given[1:] = self.reduced(given[1:])
-        if self.dilation:
+        if self._dilation:
             made[1:] = self.reduced(made[1:])
         if self._joins_positions(len(inside)):
             given, made = ([math.prod(shape[:-1]), shape[-1]] for shape in (given, made))
@@ -187,8 +245,8 @@ class Placeholder(nn.Module):
 
     def kernel_input(self, x: torch.Tensor) -> torch.Tensor:
         """What a kernel receives when the slot receives x."""
-        if self.dilation:
-            return to_phases(x, self.dilation)
+        if self._dilation:
+            return to_phases(x, self._dilation)
         rows = self._rows(x)
         return rows if self.pool is None else self.pool(rows)
 
@@ -196,7 +254,7 @@ class Placeholder(nn.Module):
         """What a kernel returns when the slot returns y: without bias, with joined positions."""
         bias = getattr(self.original, "bias", None)
         bare = y if bias is None else y - self.spread(bias)
-        return to_phases(bare, self.dilation) if self.dilation else self._rows(bare)
+        return to_phases(bare, self._dilation) if self._dilation else self._rows(bare)
 
     def spread(self, bias: torch.Tensor) -> torch.Tensor:
         """A bias, [C], as it is added to the output of the slot."""
@@ -213,16 +271,18 @@ class Placeholder(nn.Module):
                 "  what to do: use sampler.replace(net, packs) or syno.replace(net, operator)"
             )
         self.observe(x)
-        if self.layer is self.original:
-            y = self.layer(x)
-            if self.shapes is None:
-                self.learn(x.shape, y.shape)
-            return y
-        y = self.layer(self.kernel_input(x))
+        y = self.layer(x) if self.layer is self.original else self._by_kernel(self.layer, x)
+        if self.shapes is None and self.inherited:
+            self.learn(x.shape, y.shape)
+        return y
+
+    def _by_kernel(self, kernel: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = kernel(self.kernel_input(x))
         if self._joins_positions(x.dim()):
             y = y.unflatten(1, x.shape[1:-1])
-        y = y if self.bias is None else y + self.spread(self.bias)
-        return from_phases(y, self.dilation, x.shape[2:]) if self.dilation else y
+        bias = self._parameters.get("bias")
+        y = y if bias is None else y + self.spread(bias)
+        return from_phases(y, self._dilation, x.shape[2:]) if self._dilation else y
 
     def binding_for(self, specification: Specification) -> dict[str, int]:
         """The values of the specification's variables in this slot.
@@ -232,7 +292,7 @@ class Placeholder(nn.Module):
         """
         known = set(specification.variables)
         binding = {name: value for name, value in self.binding.items() if name in known}
-        if self.dilation:
+        if self._dilation:
             binding |= dict.fromkeys(known & {_sizes(specification.input)[0]}, self.phases)
         extra = sorted(set(self.binding) - known)
         if self.inherited:
@@ -260,7 +320,9 @@ class Placeholder(nn.Module):
         """`binding_for` the operator's specification; all sizes of the slot where it has none."""
         if operator.specification is None:
             batch = (
-                {} if operator.batch is None or not self.dilation else {operator.batch: self.phases}
+                {}
+                if operator.batch is None or not self._dilation
+                else {operator.batch: self.phases}
             )
             return self.binding | batch
         return self.binding_for(operator.specification)
@@ -314,6 +376,15 @@ class Placeholder(nn.Module):
     def extra_repr(self) -> str:
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in self.binding.items())
+
+
+# Attributes of every slot, which hide those of its layer.
+_OWN = frozenset(dir(Placeholder()))
+
+
+def hidden_attributes(layer: nn.Module) -> list[str]:
+    """The attributes of a layer that a slot in its place has with another meaning."""
+    return sorted({*dir(layer)} & _OWN - {*dir(nn.Module())})
 
 
 def _pooling(layer: nn.Module | None) -> Callable[..., nn.Module]:

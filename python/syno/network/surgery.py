@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict, cast
+from typing import TypedDict
 
 import torch
 from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
+from syno.network.kept import check_initialized, kept_because, parts_of_attention
+from syno.network.layer_kinds import (
+    MAPS,
+    description,
+    is_convolution,
+    is_linear,
+    kind_of,
+    macs_of,
+    own_dilation,
+    sizes_of,
+    sizes_of_map,
+    weight_params,
+)
 from syno.network.layers import (
     LayerFilter,
     LayerReport,
@@ -21,13 +34,17 @@ from syno.network.layers import (
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
-    dilation_of,
     linear,
     reasons,
-    times,
 )
-from syno.network.placeholder import KernelPack, Placeholder, checked_slots, slots
-from syno.network.trace import Shapes, trace
+from syno.network.placeholder import (
+    KernelPack,
+    Placeholder,
+    checked_slots,
+    slots,
+)
+from syno.network.rehearsal import SlotPlan, kept_by_rehearsal
+from syno.network.trace import Shapes, checked_example, trace
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 
@@ -47,17 +64,8 @@ _USUAL = (
     conv_transpose3d(),
     linear(),
 )
-# The kind of filter of each convolution, and the variables of its feature map.
-_MAPS: dict[type[nn.Module], tuple[str, tuple[str, ...]]] = {
-    nn.Conv1d: ("conv1d", ("L",)),
-    nn.Conv2d: ("conv2d", ("H", "W")),
-    nn.Conv3d: ("conv3d", ("D", "H", "W")),
-    nn.ConvTranspose1d: ("conv_transpose1d", ("L",)),
-    nn.ConvTranspose2d: ("conv_transpose2d", ("H", "W")),
-    nn.ConvTranspose3d: ("conv_transpose3d", ("D", "H", "W")),
-}
 # The least dimensions of the input of a layer.
-_DIMENSIONS = {"linear": 2} | {kind: len(names) + 2 for kind, names in _MAPS.values()}
+_DIMENSIONS = {"linear": 2} | {kind: len(names) + 2 for kind, names in MAPS.values()}
 
 
 class SlotBindings(TypedDict):
@@ -88,6 +96,7 @@ def put_slots(
     for one in filters:
         if not isinstance(one, LayerFilter):
             raise UserError(f"'where' is a filter such as syno.conv2d(kernel=3), got {one!r}")
+    check_initialized(net)
     net = copy_network(net)
     before = layer_report(net)
     earlier = {row.name: row for row in before.rows if row.name in slots(net)}
@@ -97,31 +106,30 @@ def put_slots(
     if example_input is not None:
         seen = trace(net, [layer for layer in bare if layer is not None], example_input)
     total = before.macs if seen is None or earlier else seen.macs
-    attention = _parts_of_attention(net)
+    attention = parts_of_attention(net)
     rows: list[LayerRow] = []
-    made: dict[int, Placeholder] = {}
+    plans: dict[int, SlotPlan] = {}
     for name, layer in layers:
         if isinstance(layer, Placeholder):
             rows.append(earlier[name])
             continue
         calls = None if seen is None else seen.calls.get(id(layer), [])
-        macs = _macs(layer, calls, seen.batch) if seen is not None and calls else None
+        macs = macs_of(layer, calls, seen.batch) if seen is not None and calls else None
         share = macs / total if macs is not None and total else None
-        row = LayerRow(name, _describe(layer), macs, share, params=weight_params(layer))
+        row = LayerRow(name, description(layer), macs, share, params=weight_params(layer))
         if seen is not None and calls:
             runs = sum(given[0] for given, _ in calls) // max(seen.batch, 1)
             row = replace(row, runs=max(runs, 1))
-        if layer in attention:
-            row = replace(row, reason="nn.MultiheadAttention uses its weight without calling it")
-        elif seen is not None and id(layer) in seen.unbatched:
-            row = replace(row, reason="its first dimension is not the batch")
-        elif seen is not None and id(layer) in seen.directed:
-            row = replace(row, reason="it is called with more than its input")
+        row = replace(row, reason=kept_because(layer, attention, seen))
         row, chosen = _decide(row, layer, filters, calls)
         rows.append(row)
         if chosen is not None:
-            made[id(layer)] = _slot(layer, row.binding, chosen, calls)
-    if not made:
+            plans[id(layer)] = SlotPlan(name, layer, _slot_maker(row.binding, chosen, calls))
+    if seen is not None:
+        kept = kept_by_rehearsal(net, plans, checked_example(example_input), seen)
+        rows = [_unless_kept(row, kept) for row in rows]
+        plans = {number: plan for number, plan in plans.items() if plan.name not in kept}
+    if not plans:
         raise NoSlotsError(
             f"the network {type(net).__name__} has no slots\n"
             "  expected: at least one layer that `where` selects      "
@@ -129,7 +137,8 @@ def put_slots(
             + (reasons(rows) or "  it has no convolution and no linear layer")
         )
     params = before.params if earlier else sum(p.numel() for p in net.parameters())
-    _put(net, made)
+    for plan in plans.values():
+        plan.put(plan.layer)
     setattr(net, _ROWS, rows)
     setattr(net, _TOTALS, (total, params))
     if example_input is not None:
@@ -140,13 +149,22 @@ def put_slots(
     return net
 
 
+def _unless_kept(row: LayerRow, kept: Mapping[str, str]) -> LayerRow:
+    """The row of a layer, which is no slot if it has a reason among those kept."""
+    if row.name not in kept:
+        return row
+    return replace(row, status="kept", reason=kept[row.name], pool=1, dilation=())
+
+
 def _usual_slots(net: nn.Module, example_input: object) -> nn.Module:
     """Slots for the layers of the first usual filter that selects any.
 
     A network that has slots already gets no layers of other kinds beside them.
     """
     candidates = _USUAL[:1] if slots(net) else _USUAL
-    kinds = {_kind(layer) for _, module in _layers(net) if (layer := _original(module)) is not None}
+    kinds = {
+        kind_of(layer) for _, module in _layers(net) if (layer := _original(module)) is not None
+    }
     usual = [where for where in candidates if where.kind in kinds] or list(candidates)
     for where in usual:
         try:
@@ -305,7 +323,7 @@ def layer_report(net: nn.Module) -> LayerReport:
     if not found:
         plain = [
             LayerRow(
-                name, _describe(layer), None, None, reason=_NO_SLOT, params=weight_params(layer)
+                name, description(layer), None, None, reason=_NO_SLOT, params=weight_params(layer)
             )
             for name, layer in _layers(net)
         ]
@@ -313,29 +331,28 @@ def layer_report(net: nn.Module) -> LayerReport:
     recorded: list[LayerRow] = getattr(net, _ROWS, [])
     macs, params = getattr(net, _TOTALS, (None, None))
     known = {row.name for row in recorded}
+    added = [_blank(name, slot) for name, slot in found.items() if name not in known]
+    ran = any(slot.shapes is not None for slot in found.values())
     rows = [
-        row for name, slot in found.items() if name not in known for row in [_blank(name, slot)]
+        _current(row, found[row.name], ran) if row.name in found else row
+        for row in [*recorded, *added]
     ]
-    return LayerReport(
-        tuple(
-            _current(row, found[row.name]) if row.name in found else row
-            for row in [*recorded, *rows]
-        ),
-        macs,
-        params,
-    )
+    return LayerReport(tuple(rows), macs, params)
 
 
 def _blank(name: str, slot: Placeholder) -> LayerRow:
     original = slot.original
-    layer = "placeholder" if original is None else _describe(original)
+    layer = "placeholder" if original is None else description(original)
     params = 0 if original is None else weight_params(original)
     return LayerRow(name, layer, None, None, dict(slot.binding), "slot", params=params)
 
 
-def _current(row: LayerRow, slot: Placeholder) -> LayerRow:
+def _current(row: LayerRow, slot: Placeholder, ran: bool) -> LayerRow:
+    """The row of a slot; ran: whether the network called any of its slots."""
     row = replace(row, binding=dict(slot.binding))
     kernel = slot.kernel
+    if kernel is not None and slot.inherited and slot.shapes is None and ran:
+        return replace(row, status="kept", reason="no call of the network reached its slot")
     if isinstance(kernel, KernelPack):
         macs = row.runs * kernel.operator.macs(kernel.binding)
         params = kernel.operator.params(kernel.binding)
@@ -354,36 +371,12 @@ def _layers(net: nn.Module) -> Iterator[tuple[str, nn.Module]]:
         if isinstance(module, Placeholder):
             inside.update(id(part) for part in module.modules())
             yield name, module
-        elif (_is_convolution(module) or is_linear(module)) and id(module) not in inside:
+        elif (is_convolution(module) or is_linear(module)) and id(module) not in inside:
             yield name, module
-
-
-def is_linear(layer: nn.Module) -> bool:
-    """nn.Linear, or transformers' Conv1D, whose weight is [H_in, H_out]."""
-    return isinstance(layer, nn.Linear) or _is_transposed(layer)
-
-
-def _is_transposed(layer: nn.Module) -> bool:
-    kind = type(layer)
-    return kind.__name__ == "Conv1D" and kind.__module__.startswith("transformers.")
-
-
-def _is_convolution(layer: nn.Module) -> bool:
-    return isinstance(layer, nn.modules.conv._ConvNd)
 
 
 def _original(module: nn.Module) -> nn.Module | None:
     return module.original if isinstance(module, Placeholder) else module
-
-
-def _parts_of_attention(net: nn.Module) -> set[nn.Module]:
-    """Layers whose weights nn.MultiheadAttention takes without calling them."""
-    return {
-        part
-        for module in net.modules()
-        if isinstance(module, nn.MultiheadAttention)
-        for part in module.children()
-    }
 
 
 def _decide(
@@ -396,8 +389,8 @@ def _decide(
 
     A row that has a reason already is kept for that, where a filter would take it.
     """
-    row = replace(row, binding=_binding(layer, calls[0] if calls else None))
-    kind = _kind(layer)
+    row = replace(row, binding=sizes_of(layer, calls[0] if calls else None))
+    kind = kind_of(layer)
     fitting = [where for where in filters if where.kind == kind]
     if not fitting:
         wanted = " or ".join(dict.fromkeys(where.kind for where in filters))
@@ -407,22 +400,10 @@ def _decide(
         found = where.refusal(row.name, layer) if row.name else "it is the network itself"
         found = found or row.reason or _refusal(row, layer, where, calls)
         if not found:
-            pool, dilation = _pool(layer, where), _dilation(layer)
+            pool, dilation = _pool(layer, where), own_dilation(layer)
             return replace(row, status="slot", pool=pool, dilation=dilation), where
         reason = reason or found
     return replace(row, reason=reason), None
-
-
-def _kind(layer: nn.Module) -> str | None:
-    """The kind of filter that may take a layer."""
-    if is_linear(layer):
-        return "linear"
-    return next((kind for each, (kind, _) in _MAPS.items() if isinstance(layer, each)), None)
-
-
-def _sizes_of_map(layer: nn.Module) -> tuple[str, ...]:
-    """The variables of the feature map of a convolution."""
-    return next(names for each, (_, names) in _MAPS.items() if isinstance(layer, each))
 
 
 def _refusal(
@@ -435,37 +416,8 @@ def _refusal(
     if calls and len(calls[0][0]) < _DIMENSIONS[where.kind]:
         return "its input has no batch dimension"
     small = [f"{name}={value}" for name, value in row.binding.items() if value < where.minimum]
-    phase = " in each phase of its dilation" if _dilation(layer) else ""
+    phase = " in each phase of its dilation" if own_dilation(layer) else ""
     return f"{', '.join(small)}{phase} is below {where.minimum}" if small else None
-
-
-def _binding(layer: nn.Module, call: Shapes | None) -> dict[str, int]:
-    """Sizes of a layer; those of its map where it is smaller, the input or the output."""
-    if _is_convolution(layer) and _kind(layer) is not None:
-        assert isinstance(layer, nn.modules.conv._ConvNd)
-        binding = {"C_in": layer.in_channels, "C_out": layer.out_channels}
-        names = _sizes_of_map(layer)
-        if call is not None:
-            smaller = (call[0] if layer.transposed else call[1])[-len(names) :]
-            steps = _dilation(layer) or (1,) * len(smaller)
-            binding |= {n: -(-size // d) for n, size, d in zip(names, smaller, steps, strict=False)}
-        return binding
-    if not is_linear(layer):
-        return {}
-    h_in, h_out = _features(layer)
-    binding = {"H_in": h_in, "H_out": h_out}
-    if call is not None and len(call[1]) > 2:
-        binding["seq_len"] = call[1][1:-1].numel()
-    return binding
-
-
-def _features(layer: nn.Module) -> tuple[int, int]:
-    """(H_in, H_out) of a linear layer."""
-    if isinstance(layer, nn.Linear):
-        return layer.in_features, layer.out_features
-    assert isinstance(layer.weight, torch.Tensor)
-    h_in, h_out = layer.weight.shape
-    return int(h_in), int(h_out)
 
 
 def _pool(layer: nn.Module, where: LayerFilter) -> int:
@@ -473,73 +425,31 @@ def _pool(layer: nn.Module, where: LayerFilter) -> int:
     return int(layer.stride[0]) if convolution and where.pool else 1  # type: ignore[union-attr,index]
 
 
-def _dilation(layer: nn.Module) -> tuple[int, ...]:
-    """The dilation of a convolution that keeps the size of its map; () without."""
-    if not isinstance(layer, nn.modules.conv._ConvNd) or layer.transposed:
-        return ()
-    dilation = dilation_of(cast("nn.Conv2d", layer))
-    return dilation if any(d > 1 for d in dilation) else ()
+def _slot_maker(
+    binding: dict[str, int], where: LayerFilter, calls: Calls | None
+) -> Callable[[nn.Module], Placeholder]:
+    """What makes a slot of a layer."""
 
+    def make(layer: nn.Module) -> Placeholder:
+        if isinstance(layer, nn.modules.conv._ConvNd):
+            names: tuple[str | None, ...] = (None, "C_in", *sizes_of_map(layer))
+            pool, stride = _pool(layer, where), int(layer.stride[0])
+            slot = Placeholder(
+                binding,
+                original=layer,
+                input_names=names,
+                pool=pool,
+                stride=stride,
+                dilation=own_dilation(layer),
+            )
+        else:
+            names = (None, "seq_len", "H_in") if "seq_len" in binding else (None, "H_in")
+            slot = Placeholder(binding, original=layer, input_names=names)
+        if calls:
+            slot.learn(*calls[0])
+        return slot
 
-def _slot(
-    layer: nn.Module, binding: dict[str, int], where: LayerFilter, calls: Calls | None
-) -> Placeholder:
-    if isinstance(layer, nn.modules.conv._ConvNd):
-        names: tuple[str | None, ...] = (None, "C_in", *_sizes_of_map(layer))
-        pool, stride = _pool(layer, where), int(layer.stride[0])
-        slot = Placeholder(
-            binding,
-            original=layer,
-            input_names=names,
-            pool=pool,
-            stride=stride,
-            dilation=_dilation(layer),
-        )
-    else:
-        names = (None, "seq_len", "H_in") if "seq_len" in binding else (None, "H_in")
-        slot = Placeholder(binding, original=layer, input_names=names)
-    if calls:
-        slot.learn(*calls[0])
-    return slot
-
-
-def _put(net: nn.Module, made: dict[int, Placeholder]) -> None:
-    """Sets each slot where its original stands, in every place that shares it."""
-    for parent in list(net.modules()):
-        for name, child in list(parent._modules.items()):  # named_children skips repeats
-            if id(child) in made and not isinstance(parent, Placeholder):
-                setattr(parent, name, made[id(child)])
-
-
-def _macs(layer: nn.Module, calls: Calls, batch: int) -> int:
-    """MACs of a layer for one sample, over all its calls.
-
-    An output element of a linear layer or a plain convolution, or an input element of a transposed
-    one, meets a filter each. A layer may run on windows of a sample: its batch is larger then.
-    """
-    transposed = isinstance(layer, nn.modules.conv._ConvNd) and layer.transposed
-    assert isinstance(layer.weight, torch.Tensor)
-    filter_ = _features(layer)[0] if is_linear(layer) else layer.weight[0].numel()
-    elements = sum((given if transposed else made).numel() for given, made in calls)
-    return filter_ * elements // max(batch, 1)
-
-
-def weight_params(layer: nn.Module) -> int:
-    """Elements of a layer's weight; its bias stays in the slot."""
-    weight = getattr(layer, "weight", None)
-    return weight.numel() if isinstance(weight, torch.Tensor) else 0
-
-
-def _describe(layer: nn.Module) -> str:
-    if is_linear(layer):
-        return "linear, transposed" if _is_transposed(layer) else "linear"
-    if not isinstance(layer, nn.modules.conv._ConvNd):
-        return type(layer).__name__
-    name = "conv" if isinstance(layer, nn.Conv2d) else type(layer).__name__
-    text = f"{name} {times(layer.kernel_size)}"
-    text += f" /{layer.stride[0]}" if layer.stride[0] > 1 else ""
-    text += f" dilation {times(layer.dilation)}" if max(layer.dilation) > 1 else ""
-    return text + (f" groups {layer.groups}" if layer.groups > 1 else "")
+    return make
 
 
 def _like(kernel: nn.Module, slot: Placeholder) -> nn.Module:

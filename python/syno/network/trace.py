@@ -1,23 +1,28 @@
 """Tracing a network: the shapes at each layer, and the total MACs.
 
 A trace runs on shapes only (fake tensors of PyTorch, as on the CPU) and takes a fraction of a
-second for any network. A network that depends on values runs once with values instead.
+second for any network. A network that depends on values runs once with values instead. What runs is
+a copy: a network may change its buffers, make modules or keep results in its first run.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 
 Shapes = tuple[torch.Size, torch.Size]
 
@@ -33,21 +38,30 @@ class Trace:
     macs: MACs of the whole network for one sample, or for the batch of the example if they are not
         divisible by it: convolutions, linear layers, matrix products, attention.
     unbatched: ids of layers whose first dimension does not grow with the batch.
-    directed: ids of layers that are called with more than their input, such as an output size.
+    unusual: why a layer that is called otherwise than with a tensor for a tensor stays, by its id.
+    operations: those of torch in their order, with the shapes of their results.
+    on_values: whether the network depends on values.
     """
 
     calls: dict[int, list[Shapes]] = field(default_factory=dict)
     batch: int = 1
     macs: int = 0
     unbatched: frozenset[int] = frozenset()
-    directed: frozenset[int] = frozenset()
+    unusual: dict[int, str] = field(default_factory=dict)
+    operations: tuple[str, ...] = ()
+    on_values: bool = False
+
+
+# Makes of a copy what runs: copies of objects of the network by their ids -> the modules to watch,
+# by the id that each has in the trace.
+Watched = Callable[[dict[int, Any]], dict[int, nn.Module]]
 
 
 def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) -> Trace:
-    """Run a network once in evaluation mode, and record the shapes at `layers`.
+    """Run a copy of a network once in evaluation mode, and record the shapes at `layers`.
 
     Args:
-        net: the network.
+        net: the network, which stays as it is.
         layers: the layers to trace.
         example_input: a tensor, or a tuple of the arguments of the network. For most networks, the
             values do not matter and the tensors may be on the meta device.
@@ -55,6 +69,19 @@ def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) ->
     Raises:
         UserError: the network fails on the example input.
     """
+    inputs = checked_example(example_input)
+
+    def watched(copies: dict[int, Any]) -> dict[int, nn.Module]:
+        return {id(layer): copies[id(layer)] for layer in layers if id(layer) in copies}
+
+    found = _try_on_shapes(net, watched, inputs)
+    if found is None:
+        return _run(net, watched, inputs)
+    return replace(found, unbatched=_unbatched(net, layers, inputs, found))
+
+
+def checked_example(example_input: object) -> tuple[torch.Tensor, ...]:
+    """The arguments of a network. UserError for what is none."""
     inputs = example_input if isinstance(example_input, tuple) else (example_input,)
     if not all(isinstance(x, torch.Tensor) for x in inputs):
         raise UserError("'example_input' is a tensor, or a tuple of the network's arguments")
@@ -63,32 +90,28 @@ def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) ->
         raise UserError(
             f"'example_input' is empty\n  expected: at least one sample      got: {shapes}"
         )
-    batch = int(inputs[0].shape[0]) if inputs and inputs[0].dim() else 1
-    found = _try_on_shapes(net, layers, batch, inputs)
-    if found is None:
-        return _run(net, layers, batch, inputs)
-    return replace(found, unbatched=_unbatched(net, layers, inputs, found))
+    return inputs
 
 
 def _try_on_shapes(
-    net: nn.Module, layers: Sequence[nn.Module], batch: int, inputs: tuple[torch.Tensor, ...]
+    net: nn.Module, watched: Watched, inputs: tuple[torch.Tensor, ...]
 ) -> Trace | None:
     """None for a network that shapes alone do not lead through, for whatever reason.
 
     A run with values decides then what is wrong, if anything, and tells it.
     """
     try:
-        return _watched(net, layers, batch, lambda: _run_on_shapes(net, inputs))
+        return run_copy(net, watched, inputs, on_values=False)
     except Exception:
         return None
 
 
-def _run(
-    net: nn.Module, layers: Sequence[nn.Module], batch: int, inputs: tuple[torch.Tensor, ...]
-) -> Trace:
+def _run(net: nn.Module, watched: Watched, inputs: tuple[torch.Tensor, ...]) -> Trace:
     try:
-        return _watched(net, layers, batch, lambda: net(*inputs))
-    except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as error:
+        return run_copy(net, watched, inputs, on_values=True)
+    except UserError:
+        raise
+    except Exception as error:  # whatever the code of a network raises
         shapes = ", ".join(str(tuple(x.shape)) for x in inputs)
         raise UserError(
             f"the network {type(net).__name__} fails on the example input: {error}\n"
@@ -113,7 +136,9 @@ def _unbatched(
     doubled = tuple(
         torch.empty_like(x, device="meta").repeat(2, *[1] * (x.dim() - 1)) for x in inputs
     )
-    second = _try_on_shapes(net, sequences, 1, doubled)
+    second = _try_on_shapes(
+        net, lambda copies: {id(layer): copies[id(layer)] for layer in sequences}, doubled
+    )
     if second is None:
         return frozenset()  # a network for one size of batch
     twice = second.calls
@@ -125,44 +150,90 @@ def _unbatched(
     )
 
 
-def _run_on_shapes(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-    def like(tensor: torch.Tensor) -> torch.Tensor:
-        return torch.empty(tensor.shape, dtype=tensor.dtype)
+def run_copy(
+    net: nn.Module, watched: Watched, inputs: tuple[torch.Tensor, ...], *, on_values: bool
+) -> Trace:
+    """Run a copy of the network once, with values or on shapes; any error of it is raised."""
+    if on_values:
+        copies: dict[int, Any] = {}
+        made = copy_network(net, copies)
+        given = tuple(x.detach().clone() for x in inputs)
+        return _recorded(made, watched(copies), given, nullcontext())
+    # Tensors that are no part of a module are copied with their values, and taken as shapes.
+    shapes = FakeTensorMode(allow_non_fake_inputs=True)
+    with shapes:
+        copies = {id(tensor): _like(tensor) for tensor in [*net.parameters(), *net.buffers()]}
+        given = tuple(_like(x) for x in inputs)
+    made = copy_network(net, copies)
+    return _recorded(made, watched(copies), given, shapes)
 
-    tensors = [*net.named_parameters(), *net.named_buffers()]
-    with FakeTensorMode():
-        state = {name: like(tensor) for name, tensor in tensors}
-        torch.func.functional_call(net, state, tuple(like(x) for x in inputs))
+
+def _like(tensor: torch.Tensor) -> torch.Tensor:
+    made = torch.empty(tensor.shape, dtype=tensor.dtype)
+    return nn.Parameter(made, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else made
 
 
-def _watched(
-    net: nn.Module, layers: Sequence[nn.Module], batch: int, run: Callable[[], object]
+def _recorded(
+    net: nn.Module,
+    layers: dict[int, nn.Module],
+    inputs: tuple[torch.Tensor, ...],
+    shapes: AbstractContextManager[object],
 ) -> Trace:
     calls: dict[int, list[Shapes]] = {}
-    directed: set[int] = set()
+    unusual: dict[int, str] = {}
 
-    def note(
-        layer: nn.Module,
-        args: tuple[torch.Tensor, ...],
-        named: dict[str, object],
-        output: torch.Tensor,
-    ) -> None:
-        calls.setdefault(id(layer), []).append((args[0].shape, output.shape))
-        if len(args) > 1 or named:
-            directed.add(id(layer))
+    def note(number: int) -> Callable[..., None]:
+        def hook(
+            _: nn.Module, args: tuple[object, ...], named: dict[str, object], output: object
+        ) -> None:
+            if len(args) != 1 or named:
+                unusual[number] = "it is called with more than its input"
+            elif not isinstance(args[0], torch.Tensor) or not isinstance(output, torch.Tensor):
+                unusual[number] = "its input or its result is no tensor"
+            tensors = [x for x in (*args, *named.values()) if isinstance(x, torch.Tensor)]
+            result = output if isinstance(output, torch.Tensor) else torch.empty(0)
+            calls.setdefault(number, []).append(((tensors or [result])[0].shape, result.shape))
 
+        return hook
+
+    net.eval()
+    for number, layer in layers.items():
+        layer.register_forward_hook(note(number), with_kwargs=True)
     with _turn, ExitStack() as stack:
-        for layer in layers:
-            stack.callback(layer.register_forward_hook(note, with_kwargs=True).remove)
-        stack.enter_context(_evaluating(net))
         stack.enter_context(torch.no_grad())
         stack.enter_context(_plain_attention())
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.enter_context(torch.random.fork_rng(devices=[]))
+        torch.manual_seed(0)
         counter = stack.enter_context(_Counter())
-        run()
+        operations = stack.enter_context(_Operations())
+        stack.enter_context(shapes)
+        net(*inputs)
+    batch = int(inputs[0].shape[0]) if inputs and inputs[0].dim() else 1
     macs = int(counter.get_total_flops()) // 2
     one = macs // batch if batch and macs % batch == 0 else macs
-    return Trace(calls, batch, one, directed=frozenset(directed))
+    return Trace(
+        calls,
+        batch,
+        one,
+        unusual=unusual,
+        operations=tuple(operations.names),
+        on_values=not isinstance(shapes, FakeTensorMode),
+    )
+
+
+class _Operations(TorchDispatchMode):
+    """Notes the operations of torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        shapes = [list(x.shape) for x in tree_leaves(result) if isinstance(x, torch.Tensor)]
+        self.names.append(f"{func} {shapes}")
+        return result
 
 
 class _NoModules:
@@ -195,14 +266,3 @@ def _plain_attention() -> Iterator[None]:
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(before)
-
-
-@contextmanager
-def _evaluating(net: nn.Module) -> Iterator[None]:
-    modes = {module: module.training for module in net.modules()}
-    net.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training

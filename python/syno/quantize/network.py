@@ -15,6 +15,7 @@ from torch.nn import functional
 from syno._util.errors import InternalError, UserError, first_line
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_network
+from syno.network.exchange import exchange
 from syno.network.placeholder import Placeholder
 from syno.network.trace import trace
 from syno.operators.kernel import KernelPack
@@ -116,11 +117,11 @@ def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     with torch.no_grad():
         wanted = scores_of(copy_network(net).eval(), x)
     flat = copy_network(net).eval()
-    for name, slot in [(n, m) for n, m in flat.named_modules() if isinstance(m, Placeholder)]:
+    for slot in [module for module in flat.modules() if isinstance(module, Placeholder)]:
         if slot.layer is not None:  # an empty one that runs is an error above
-            _put(flat, name, _of_slot(slot) if slot.kernel is not None else slot.layer)
-    for name, pack in [(n, m) for n, m in flat.named_modules() if isinstance(m, KernelPack)]:
-        _put(flat, name, as_layers(pack))
+            _put(flat, slot, _of_slot(slot) if slot.kernel is not None else slot.layer)
+    for pack in [module for module in flat.modules() if isinstance(module, KernelPack)]:
+        _put(flat, pack, as_layers(pack))
     with torch.no_grad():
         found = flat(x)
     error, most = (found - wanted).abs().max(), wanted.abs().max()
@@ -132,13 +133,12 @@ def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     return flat
 
 
-def _put(net: nn.Module, name: str, module: nn.Module) -> None:
-    if not name:
+def _put(net: nn.Module, place: nn.Module, module: nn.Module) -> None:
+    if place is net:
         raise UserError(
             "the network is a single slot\n  expected: a network with slots in it, or a layer"
         )
-    parent, _, own = name.rpartition(".")
-    setattr(net.get_submodule(parent), own, module)
+    exchange(place, module)
 
 
 class _Bias(nn.Module):

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from syno._util.errors import UserError, first_line
 from syno._util.network_copy import copy_network
+from syno.network.exchange import exchange
 from syno.network.placeholder import Placeholder
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
@@ -67,10 +68,9 @@ class _Layers:
 def plain(net: nn.Module) -> nn.Module:
     """A copy of a network in which original layers stand in place of slots."""
     net = copy_network(net).eval().requires_grad_(True)
-    for name, slot in [(n, m) for n, m in net.named_modules() if isinstance(m, Placeholder)]:
+    for slot in [module for module in net.modules() if isinstance(module, Placeholder)]:
         assert slot.original is not None
-        parent, _, own = name.rpartition(".")
-        setattr(net.get_submodule(parent), own, slot.original)
+        exchange(slot, slot.original)
     return net
 
 
