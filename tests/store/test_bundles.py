@@ -194,3 +194,25 @@ def test_what_is_no_bundle_is_refused(path: Path, content: bytes) -> None:
         read_bundle(path.with_name("missing"), SECRET)
     with pytest.raises(UserError, match="cannot write the bundle"):
         write_bundle(BUNDLE, path / "below" / "it", SECRET)
+
+
+def test_a_bundle_has_at_most_64_mebibytes(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(UserError, match="is larger than 64 MiB"):
+        read_bundle(path, SECRET)
+    with pytest.raises(UserError, match="is larger than 64 MiB"):
+        read_bundle(Path("/dev/zero"), SECRET)  # which has no size
+    with path.open("wb") as file:
+        file.truncate(64 << 20)
+    with pytest.raises(UserError, match="not valid JSON"):
+        read_bundle(path, SECRET)
+
+
+def test_a_bundle_has_at_most_100_000_rows(path: Path) -> None:
+    def rows(count: int) -> str:
+        return changed(path, lambda content: content.update(rows=[0] * count), signed=True)
+
+    assert "a bundle has from 1 to 100,000 rows" in rows(100_001)
+    assert "a bundle has from 1 to 100,000 rows" in rows(0)
+    assert "row 1 is not an object" in rows(100_000)

@@ -143,14 +143,26 @@ def field(what: str, content: Mapping[str, object], name: str) -> Any:
 
 
 def parsed_json(
-    document: str | bytes, hook: Callable[[list[tuple[str, object]]], object] | None = None
+    document: str | bytes,
+    hook: Callable[[list[tuple[str, object]]], object] | None = None,
+    *,
+    finite: bool = False,
 ) -> Any:
     """The content of a JSON document of a stranger. ValueError for anything else, also for one
-    that is nested too deeply, where `json` raises RecursionError."""
+    that is nested too deeply, where `json` raises RecursionError; `finite`: also for NaN, Infinity
+    and numbers beyond a float, which Python reads."""
+    numbers = {"parse_float": _finite, "parse_constant": _finite} if finite else {}
     try:
-        return json.loads(document, object_pairs_hook=hook)
+        return json.loads(document, object_pairs_hook=hook, **numbers)  # type: ignore[arg-type]
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def _finite(number: str) -> float:
+    found = float(number)
+    if not math.isfinite(found):
+        raise ValueError(f"the number {number} is beyond those of floating point")
+    return found
 
 
 def json_content(

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.errors import UserError
+from syno.devices import peers
 
 LOOPBACK = "127.0.0.1"
 TRACKER_PORT = 9190
-_MOST_PORT = 65535
+# What an address that cannot be used raises; ValueError: a name that no machine can have.
+UNREACHABLE = (OSError, ValueError)
+MOST_PORT = 65535
 # A key stands in a line of a table, and TVM splits it at colons and spaces.
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
 _LEAST_SECRET = 16
@@ -39,7 +42,7 @@ def parse_address(text: str, what: str = "tracker") -> Address:
     """
     found = re.fullmatch(r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^\s:]+))(?::(?P<port>\d{1,5}))?", text)
     port = TRACKER_PORT if found is None or found["port"] is None else int(found["port"])
-    if found is None or not 0 < port <= _MOST_PORT:
+    if found is None or not 0 < port <= MOST_PORT:
         raise UserError(
             f"'{text}' is no address of a {what}\n  expected: HOST:PORT, such as "
             f"{LOOPBACK}:{TRACKER_PORT}      got: {text}"
@@ -83,15 +86,36 @@ def read_secret(path: Path) -> bytes:
     return content
 
 
-def check_exposed(host: str, secret: bytes | None, trusted_network: bool) -> None:
-    """UserError for a server that other machines can reach without a secret."""
-    if secret is not None or trusted_network or is_loopback(host):
-        return
-    raise UserError(
-        f"anybody who reaches '{host}' could run code on this machine\n"
-        "  what to do: give --secret FILE on all machines, or --trusted-network if every machine "
-        "that reaches it may"
+def reason_of(error: Exception) -> str:
+    """Why an address could not be used, in words."""
+    return str(getattr(error, "strerror", None) or error)
+
+
+def cannot_listen(address: Address, error: Exception) -> UserError:
+    """The error of a server that cannot listen at an address."""
+    return UserError(
+        f"cannot listen at {address}: {reason_of(error)}\n"
+        "  what to do: choose another --port, or --host with an address of this machine"
     )
+
+
+def check_exposed(host: str, secret: bytes | None, trusted_network: bool) -> None:
+    """UserError for a server that other machines or other users can reach without a secret."""
+    if secret is not None or trusted_network:
+        return
+    if not is_loopback(host):
+        raise UserError(
+            f"anybody who reaches '{host}' could run code on this machine\n"
+            "  what to do: give --secret FILE on all machines, or --trusted-network if every "
+            "machine that reaches it may"
+        )
+    if not peers.are_known():
+        raise UserError(
+            "any user of this machine could run code as you: this system does not say which user "
+            "connects\n"
+            "  what to do: give --secret FILE, or --trusted-network if every user may; "
+            f"{MAKE_SECRET}"
+        )
 
 
 def is_loopback(host: str) -> bool:

@@ -7,11 +7,12 @@ import socket
 from dataclasses import dataclass
 from importlib import metadata
 
+from syno._util.checks import shown
 from syno._util.errors import UserError
 from syno._util.json_types import Json, JsonObject
 from syno._util.printable import printable
 from syno.devices import wire
-from syno.devices.address import Address
+from syno.devices.address import MOST_PORT, UNREACHABLE, Address, reason_of
 
 ANSWER_S = 10.0
 _SERVER = "server:"
@@ -74,10 +75,11 @@ def devices_at(
     """
     with wire.Connection(tracker, secret, timeout) as connection:
         reply = connection.ask(wire.SUMMARY)
-    if not (isinstance(reply, list) and len(reply) == 2 and isinstance(reply[1], dict)):
-        raise UserError(f"the tracker at {tracker} gave no list of devices: {reply}")
-    servers = reply[1].get("server_info")
-    assert isinstance(servers, list)
+    match reply:
+        case [_, {"server_info": list(servers)}]:
+            pass
+        case _:
+            raise UserError(f"the tracker at {tracker} gave no list of devices: {shown(reply)}")
     found = [_device(each) for each in servers if isinstance(each, dict)]
     return sorted(found, key=lambda each: (each.key, each.address))
 
@@ -137,16 +139,16 @@ def borrow(
                 "`syno device serve`, or wait"
             ) from error
     match reply:
-        case [wire.SUCCESS, [str(host), int(port), str(match_key)]]:
+        case [wire.SUCCESS, [str(host), int(port), str(match_key)]] if 0 < port <= MOST_PORT:
             lent = Lent(Address(host, port), match_key)
         case _:
-            raise UserError(f"the tracker at {tracker} lends no device: {reply}")
+            raise UserError(f"the tracker at {tracker} lends no device: {shown(reply)}")
     try:
         # TVM connects without a limit of time: whether anything is there is seen first.
         socket.create_connection((lent.address.host, lent.address.port), timeout).close()
-    except OSError as error:
+    except UNREACHABLE as error:
         raise UserError(
-            f"the device '{key}' at {lent.address} cannot be reached: {error.strerror or error}\n"
+            f"the device '{key}' at {lent.address} cannot be reached: {reason_of(error)}\n"
             "  what to do: start its server with --host and an address that this machine reaches"
         ) from error
     return lent

@@ -1,7 +1,8 @@
 """The server of a device: it offers sessions at a tracker, one at a time, each in a process.
 
 A session is TVM's: it may write files in a folder of its own, load code and run it, as this user.
-Who opens it has the match key, 128 random bits that the tracker gives to one peer, once.
+Who opens it has the match key, 128 random bits that the tracker gives to one peer, once. Without
+a secret it must also be a process of this user, unless the network is trusted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import select
 import signal
 import socket
 import struct
@@ -21,21 +21,27 @@ from multiprocessing.process import BaseProcess
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno._util.threads import usable_cores
-from syno.devices import tvm_session, wire
-from syno.devices.address import LOOPBACK, Address, check_exposed, check_key
+from syno.devices import peers, tvm_session, wire
+from syno.devices.address import (
+    LOOPBACK,
+    UNREACHABLE,
+    Address,
+    cannot_listen,
+    check_exposed,
+    check_key,
+)
 from syno.devices.client import DETAILS, own_versions
+from syno.devices.door import MAGIC, Door
 from syno.store.environment import capture_environment
 from syno.study.evaluate import processes
 
-_MAGIC = 0xFF271
-_OPENED, _MISMATCH = _MAGIC, _MAGIC + 2
+_OPENED, _MISMATCH = MAGIC, MAGIC + 2
 _INT = struct.Struct("<i")
-_MOST_KEY = 1024
 # Seconds: between two looks at the tracker, until a key that was lent and not used is made anew,
-# for the first words of a client, for the end of a process, between attempts to find a tracker.
+# for answers, for the end of a process, between attempts to find a tracker.
 _PING_S = 1.0
 _UNUSED_S = 30.0
-_BEGIN_S = 5.0
+_ANSWER_S = 5.0
 _END_S = 5.0
 _AGAIN_S = 2.0
 _TIMEOUT = "-timeout="
@@ -47,8 +53,8 @@ class DeviceServer:
 
     key: by which the device is asked for; tracker, secret: where it is offered; host, port: where
     it listens, port 0 for any; address: what the tracker tells others, by default as the tracker
-    sees it; session_seconds: after which a session is ended in any case; told: gets a line for each
-    event.
+    sees it; session_seconds: after which a session is ended in any case; trusted_network: whoever
+    reaches it may run code here, without a secret; told: gets a line for each event.
 
     Raises:
         UserError: TVM is missing, the tracker cannot be used, or nothing can listen there.
@@ -70,6 +76,7 @@ class DeviceServer:
         check_exposed(host, secret, trusted_network)
         self.key = check_key(key)
         self._tracker_address, self._secret = tracker, secret
+        self._own_user_only = secret is None and not trusted_network
         self._named, self._most_s, self._told = address, session_seconds, told
         self._details = {**own_versions(), "cores": usable_cores()}
         self._details["name"] = capture_environment(threads=1, rules="").device
@@ -78,11 +85,8 @@ class DeviceServer:
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._socket = socket.create_server((host, port), family=family)
-        except OSError as error:
-            raise UserError(
-                f"cannot listen at {Address(host, port)}: {error.strerror or error}\n"
-                "  what to do: choose another --port, or --host with an address of this machine"
-            ) from error
+        except UNREACHABLE as error:
+            raise cannot_listen(Address(host, port), error) from error
         self.address = Address(host, int(self._socket.getsockname()[1]))
         try:
             self._tracker: wire.Connection | None = self._connected()
@@ -113,7 +117,7 @@ class DeviceServer:
         self._report(busy=False)
 
     def _connected(self) -> wire.Connection:
-        connection = wire.Connection(self._tracker_address, self._secret, _BEGIN_S)
+        connection = wire.Connection(self._tracker_address, self._secret, _ANSWER_S)
         self._tracker = connection
         self._report(busy=False)
         return connection
@@ -149,25 +153,25 @@ class DeviceServer:
         """The connection of a client with the right key, and the seconds of its session."""
         match_key = self._offer()
         lent_at: float | None = None
-        while True:
-            readable, _, _ = select.select([self._socket], [], [], _PING_S)
-            if not readable:
+        looked = time.monotonic()
+        with Door(self._socket) as door:
+            while True:
+                visitor = door.next(_PING_S)
+                if visitor is not None:
+                    sock, said = visitor
+                    limit = self._opened(sock, said, match_key)
+                    if limit is not None:
+                        return sock, limit
+                    sock.close()
+                now = time.monotonic()
+                if now - looked < _PING_S:
+                    continue
+                looked = now
                 pending = self._ask(wire.PENDING)
                 waits = isinstance(pending, list) and match_key in pending
-                lent_at = None if waits else lent_at or time.monotonic()
-                if lent_at is not None and time.monotonic() - lent_at > _UNUSED_S:
+                lent_at = None if waits else lent_at or now
+                if lent_at is not None and now - lent_at > _UNUSED_S:
                     match_key, lent_at = self._offer(), None
-                continue
-            sock, _ = self._socket.accept()
-            sock.settimeout(_BEGIN_S)
-            try:
-                limit = self._opened(sock, match_key)
-            except (OSError, ValueError):
-                limit = None
-            if limit is not None:
-                sock.settimeout(None)
-                return sock, limit
-            sock.close()
 
     def _offer(self) -> str:
         # TVM's tracker takes the key of the device from what stands before the last colon.
@@ -175,22 +179,25 @@ class DeviceServer:
         self._ask(wire.PUT, self.key, [self.address.port, match_key], self._named)
         return match_key
 
-    def _opened(self, sock: socket.socket, match_key: str) -> float | None:
-        """The handshake of TVM; None for a client with another key."""
-        if wire.receive_int(sock) != _MAGIC:
+    def _opened(self, sock: socket.socket, said: str, match_key: str) -> float | None:
+        """The seconds of the session of a client; None for one that may not begin one."""
+        asked, *options = said.split() or [""]
+        if self._own_user_only and not peers.is_own(sock):
+            self._told("refused a client of another user: it needs a secret")
             return None
-        size = wire.receive_int(sock)
-        if not 0 < size <= _MOST_KEY:
+        sock.settimeout(_ANSWER_S)
+        try:
+            if not wire.same(f"client:{match_key}", asked):
+                sock.sendall(_INT.pack(_MISMATCH))
+                self._told("refused a client with another key")
+                return None
+            limits = [float(o.removeprefix(_TIMEOUT)) for o in options if o.startswith(_TIMEOUT)]
+            answer = f"server:{self.key}".encode()
+            sock.sendall(_INT.pack(_OPENED) + _INT.pack(len(answer)) + answer)
+        except (OSError, ValueError):  # it has left; a limit that is no number
             return None
-        asked, *options = wire.exactly(sock, size).decode().split()
-        if not wire.same(f"client:{match_key}", asked):
-            sock.sendall(_INT.pack(_MISMATCH))
-            self._told("refused a client with another key")
-            return None
-        answer = f"server:{self.key}".encode()
-        sock.sendall(_INT.pack(_OPENED) + _INT.pack(len(answer)) + answer)
-        wanted = [float(o.removeprefix(_TIMEOUT)) for o in options if o.startswith(_TIMEOUT)]
-        return min([self._most_s, *(each for each in wanted if each > 0)])
+        sock.settimeout(None)
+        return min([self._most_s, *(limit for limit in limits if limit > 0)])
 
     def _session(self, sock: socket.socket, limit: float) -> str:
         """Run a session in a process of its own; how it ended."""

@@ -1,7 +1,9 @@
 """Messages of a tracker, in the protocol of TVM's own, with a proof that both know a secret.
 
 A message is its length (4 bytes, little endian) and JSON. The peer that connects begins with a
-number that names the protocol, and the tracker repeats it. Each request has a reply.
+number that names the protocol, and the tracker repeats it. Each request has a reply. What is
+received has one deadline as a whole, so that a peer that sends a byte now and then does not get
+more time by it.
 
 Where a tracker has a secret, the first two requests prove it: each side sends a random number, and
 the digest of both numbers with the secret. TVM's own tracker and servers know no secret, and talk
@@ -15,11 +17,14 @@ import json
 import secrets
 import socket
 import struct
+import time
+from collections.abc import Callable
 
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.devices.address import Address
+from syno.devices import peers
+from syno.devices.address import UNREACHABLE, Address, is_loopback, reason_of
 
 MAGIC = 0x2F271
 SUCCESS, FAIL = 0, -1
@@ -34,33 +39,57 @@ class DisconnectedError(OSError):
     """The peer closed the connection, or sent what is no message."""
 
 
-def send(sock: socket.socket, value: Json) -> None:
+class Deadline:
+    """The moment until which a peer must have sent or taken something; without seconds, any time.
+
+    clock: gives seconds.
+    """
+
+    def __init__(self, seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._end = None if seconds is None else clock() + seconds
+
+    def left(self) -> float | None:
+        """The seconds that are left. TimeoutError if there are none."""
+        if self._end is None:
+            return None
+        found = self._end - self._clock()
+        if found <= 0:
+            raise TimeoutError("the peer takes too long")
+        return found
+
+
+_ANY_TIME = Deadline(None)
+
+
+def send(sock: socket.socket, value: Json, deadline: Deadline = _ANY_TIME) -> None:
     """Send one message."""
     content = json.dumps(value).encode()
+    sock.settimeout(deadline.left())  # for all of it, as Python's `sendall` counts
     sock.sendall(_INT.pack(len(content)) + content)
 
 
-def receive(sock: socket.socket) -> Json:
-    """Receive one message. DisconnectedError where there is none."""
-    size = receive_int(sock)
-    if not 0 < size <= MOST_BYTES:
+def receive(sock: socket.socket, deadline: Deadline = _ANY_TIME, most: int = MOST_BYTES) -> Json:
+    """Receive one message of at most so many bytes. DisconnectedError where there is none."""
+    size = receive_int(sock, deadline)
+    if not 0 < size <= most:
         raise DisconnectedError(f"a message of {size} bytes")
     try:
-        found: Json = parsed_json(exactly(sock, size).decode())
+        return parsed_json(exactly(sock, size, deadline).decode(), finite=True)  # type: ignore[no-any-return]
     except ValueError as error:
         raise DisconnectedError("a message that is not JSON") from error
-    return found
 
 
-def receive_int(sock: socket.socket) -> int:
+def receive_int(sock: socket.socket, deadline: Deadline = _ANY_TIME) -> int:
     """Receive four bytes as a number."""
-    return int(_INT.unpack(exactly(sock, _INT.size))[0])
+    return int(_INT.unpack(exactly(sock, _INT.size, deadline))[0])
 
 
-def exactly(sock: socket.socket, size: int) -> bytes:
+def exactly(sock: socket.socket, size: int, deadline: Deadline = _ANY_TIME) -> bytes:
     """Receive so many bytes."""
     found = bytearray()
     while len(found) < size:
+        sock.settimeout(deadline.left())
         part = sock.recv(min(size - len(found), 1 << 16))
         if not part:
             raise DisconnectedError("the connection was closed")
@@ -95,13 +124,14 @@ class Connection:
         self._timeout = timeout
         try:
             self.sock = socket.create_connection((address.host, address.port), timeout)
-        except OSError as error:
+        except UNREACHABLE as error:
             raise UserError(
-                f"no tracker answers at {address}: {error.strerror or error}\n"
+                f"no tracker answers at {address}: {reason_of(error)}\n"
                 "  what to do: start one with `syno device tracker`, or give its address with "
                 "--tracker HOST:PORT"
             ) from error
         try:
+            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._begin(secret)
         except BaseException:
             self.close()
@@ -109,13 +139,14 @@ class Connection:
 
     def ask(self, *request: Json, timeout: float | None = None) -> Json:
         """The reply to a request. UserError where none comes."""
-        self.sock.settimeout(self._timeout if timeout is None else timeout)
+        seconds = self._timeout if timeout is None else timeout
+        deadline = Deadline(seconds)
         try:
-            send(self.sock, list(request))
-            return receive(self.sock)
+            send(self.sock, list(request), deadline)
+            return receive(self.sock, deadline)
         except TimeoutError as error:
             raise UserError(
-                f"the tracker at {self._address} did not answer in {self.sock.gettimeout():g} s\n"
+                f"the tracker at {self._address} did not answer in {seconds:g} s\n"
                 "  what to do: `syno device list` shows whether it and its devices are there"
             ) from error
         except OSError as error:
@@ -132,18 +163,26 @@ class Connection:
         self.close()
 
     def _begin(self, secret: bytes | None) -> None:
+        deadline = Deadline(self._timeout)
         try:
             self.sock.sendall(_INT.pack(MAGIC))
-            found = receive_int(self.sock)
+            found = receive_int(self.sock, deadline)
         except OSError as error:
             raise self._stranger() from error
         if found != MAGIC:
             raise self._stranger()
         if secret is not None:
             self._prove(secret)
-        elif self.ask(PING) != SUCCESS:
+            return
+        if is_loopback(self._address.host) and peers.is_stranger(self.sock):
             raise UserError(
-                f"the tracker at {self._address} asks for a secret\n"
+                f"the tracker at {self._address} belongs to another user of this machine\n"
+                "  what to do: start one of your own with another --port, or share a secret with "
+                "that user: --secret FILE"
+            )
+        if self.ask(PING) != SUCCESS:
+            raise UserError(
+                f"the tracker at {self._address} asks for a secret, or belongs to another user\n"
                 "  what to do: give --secret FILE with the secret that the tracker was started with"
             )
 

@@ -31,8 +31,8 @@ from syno.store.records import (
 
 FORMAT = "syno measurements 1"
 _ALGORITHM = "hmac-sha256"
-_MOST_BYTES = 64 << 20
-_MOST_ROWS = 100_000
+MOST_BYTES = 64 << 20
+MOST_ROWS = 100_000
 # By how much a ratio may differ from that of the medians, which are rounded nowhere.
 _RATIO_ERROR = 1e-9
 
@@ -98,9 +98,10 @@ def read_bundle(path: Path, secret: bytes) -> Bundle:
             contradicts itself.
     """
     with checks.from_file(f"cannot read the bundle '{path}'", path):
-        if path.stat().st_size > _MOST_BYTES:
-            raise UserError(f"the bundle '{path}' is larger than {_MOST_BYTES >> 20} MiB")
-        text = path.read_bytes()
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise UserError(f"the bundle '{path}' is larger than {MOST_BYTES >> 20} MiB")
     try:
         content = checks.fields(
             "the bundle", checks.json_content("the bundle", text, _without_repetition)
@@ -154,8 +155,8 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _bundle(content: dict[str, Any]) -> Bundle:
     content.pop("format")
     rows = content.get("rows")
-    if not isinstance(rows, list) or not 0 < len(rows) <= _MOST_ROWS:
-        raise UserError(f"a bundle has from 1 to {_MOST_ROWS} rows")
+    if not isinstance(rows, list) or not 0 < len(rows) <= MOST_ROWS:
+        raise UserError(f"a bundle has from 1 to {MOST_ROWS:,} rows")
     given = _of(Bundle, "the bundle", content)
     environment = _of(Environment, "the environment", given["environment"])
     _check_texts("the environment", environment, "device", "platform", "commit", "rules")

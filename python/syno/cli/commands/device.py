@@ -41,7 +41,8 @@ class _Exposure(Options):
         metavar="HOST",
     )
     trusted_network: bool = option(
-        "Listen at another address without a secret: whoever reaches it can run code here.", False
+        "Do without a secret for other users and machines: whoever reaches it can run code here.",
+        False,
     )
 
 
