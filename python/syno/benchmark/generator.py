@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util.checks import json_content
 from syno._util.errors import UserError
 from syno.benchmark.configuration import Configuration
 from syno.benchmark.table import BASELINE, Latency, Result, Row, Table, as_line, dumped, from_line
@@ -269,20 +270,28 @@ def recovered(path: Path) -> tuple[Table, Counter[Job]]:
     started: Counter[Job] = Counter()
     file = journal_of(path)
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    for line in text[: text.rfind("\n") + 1].splitlines():
-        content = json.loads(line)
-        if "started" in content:
-            started[tuple(content["started"])] += 1
+    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), start=1):
+        what = f"line {number} of the journal '{file}'"
+        content = json_content(what, line)
+        if isinstance(content, dict) and "started" in content:
+            started[_started(what, content)] += 1
             continue
-        record = from_line(content)
+        record = from_line(what, content)
         if isinstance(record, Latency):
             latencies[record.operator] = record
-        else:
+        elif isinstance(record, Result):
             results[record.operator, record.seed] = record
     for job in results:
         started.pop(job, None)
     table.results, table.latencies = list(results.values()), list(latencies.values())
     return table, started
+
+
+def _started(what: str, content: dict[str, object]) -> Job:
+    match content["started"]:
+        case [int(operator), int(seed)]:
+            return operator, seed
+    raise UserError(f"{what} names no training that was started")
 
 
 def _shown(table: Table, result: Result) -> str:

@@ -8,7 +8,6 @@ are trained, so that the operators of an unfinished table are a uniform sample o
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import math
 import os
@@ -19,8 +18,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from syno._util.checks import parsed_json
+from syno._util import checks
+from syno._util.checks import json_content, parsed_json, shown
 from syno._util.errors import UserError
+from syno._util.json_record import json_record
+from syno._util.packed import packed_lines
 from syno.benchmark.configuration import Configuration
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -35,6 +37,8 @@ VERSION = 1
 SUFFIX = ".jsonl.gz"
 # The number of the original network in the place of an operator.
 BASELINE = -1
+# Characters of a line of a file and of all lines, which a small compressed file may exceed by far.
+MOST_LINE, MOST_ALL = 1 << 20, 1 << 27
 # Where the tables of the source tree are.
 FOLDER = Path(__file__).resolve().parents[3] / "bench" / "tabular"
 
@@ -361,24 +365,22 @@ class Table:
         Raises:
             UserError: if it cannot be read, is not a table, or has another version.
         """
+        lines = packed_lines("table", path, line=MOST_LINE, total=MOST_ALL)
         try:
-            with gzip.open(path, "rt", encoding="utf-8") as file:
-                text = file.read()
-            lines = [parsed_json(line) for line in io.StringIO(text)]
-        except (OSError, EOFError, ValueError) as error:
+            head = parsed_json(next(lines, "null"))
+        except ValueError as error:
             raise UserError(f"cannot read table '{path}': {error}") from error
-        head = lines[0] if lines else {}
         if not isinstance(head, dict) or head.get("format") != FORMAT:
             raise UserError(f"'{path}' is not a table of `syno bench table`")
         if head.get("version") != VERSION:
             raise UserError(
-                f"table '{path}' has version {head.get('version')}\n"
+                f"table '{path}' has version {shown(head.get('version'))}\n"
                 f"  expected: version {VERSION}, which this version of Syno reads"
             )
         try:
-            return _table(head, lines[1:])
-        except (KeyError, TypeError, IndexError) as error:
-            raise UserError(f"table '{path}' is damaged: {error!r}") from error
+            return _table(head, lines)
+        except UserError as error:
+            raise UserError(f"table '{path}' is damaged: {error}") from error
 
 
 class TableSpace:
@@ -431,11 +433,17 @@ def as_line(record: Row | Result | Latency) -> dict[str, object]:
     return content
 
 
-def from_line(line: Mapping[str, Any]) -> Result | Latency:
-    """Read a line of `as_line`."""
-    if "ratio" in line:
-        return Latency(**line)
-    return Result(**{**line, "curve": tuple(line["curve"]), "losses": tuple(line["losses"])})
+def from_line(what: str, line: object) -> Row | Result | Latency:
+    """Read a line of `as_line`; what: the line in words.
+
+    Raises:
+        UserError: it is none.
+    """
+    if isinstance(line, dict) and "text" in line:
+        return json_record(Row, what, line)
+    if isinstance(line, dict) and "ratio" in line:
+        return json_record(Latency, what, line)
+    return json_record(Result, what, line, infinite=("losses",))
 
 
 def dumped(line: Mapping[str, object]) -> str:
@@ -443,21 +451,42 @@ def dumped(line: Mapping[str, object]) -> str:
     return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
-def _table(head: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> Table:
+@dataclass(frozen=True)
+class _Head:
+    """The first line of a file."""
+
+    format: str
+    version: int
+    configuration: Mapping[str, Any]
+    specification: str
+    environment: Mapping[str, Any]
+    baseline_macs: int
+    baseline_params: int
+
+
+def _table(head: object, lines: Iterable[str]) -> Table:
+    given = json_record(_Head, "line 1", head)
     rows: list[Row] = []
-    records: list[Result | Latency] = []
-    for line in lines:
-        if "text" in line:
-            rows.append(Row(**line))
+    results: list[Result] = []
+    latencies: list[Latency] = []
+    for number, line in enumerate(lines, start=2):
+        record = from_line(f"line {number}", json_content(f"line {number}", line))
+        if isinstance(record, Row):
+            rows.append(record)
+        elif isinstance(record, Result):
+            results.append(record)
         else:
-            records.append(from_line(line))
+            latencies.append(record)
+    numbers = {each.operator for each in results} | {each.operator for each in latencies}
+    for number in numbers:
+        checks.whole("the number of an operator", number, BASELINE, len(rows) - 1)
     return Table(
-        Configuration.from_json(head["configuration"]),
-        Specification.from_json(head["specification"]),
-        head["environment"],
+        Configuration.from_json(given.configuration),
+        Specification.from_json(given.specification),
+        given.environment,
         rows,
-        head["baseline_macs"],
-        head["baseline_params"],
-        [record for record in records if isinstance(record, Result)],
-        [record for record in records if isinstance(record, Latency)],
+        given.baseline_macs,
+        given.baseline_params,
+        results,
+        latencies,
     )

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import pickle
 import re
 import struct
-import zlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -26,9 +26,10 @@ import numpy as np
 from PIL import Image
 
 from syno._util.errors import UserError
+from syno._util.packed import DAMAGED
 from syno.data.decode import fit, planes
 from syno.data.layout import own_split
-from syno.data.source import Source
+from syno.data.source import MOST_FILE, Source
 
 _IDX = re.compile(r"(images|labels)[-.]idx\d[-.]ubyte(\.gz)?$")
 _CIFAR = re.compile(
@@ -36,6 +37,8 @@ _CIFAR = re.compile(
     r"|batches\.meta(\.txt)?$|fine_label_names\.txt$"
 )
 _PIXELS = 3 * 32 * 32
+# Bytes of the longest head of an IDX file.
+_MOST_HEAD = 20
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,18 @@ def converted(images: np.ndarray, size: int | None, channels: int | None, where:
 
 def parse_idx(data: bytes, where: str) -> np.ndarray:
     """The uint8 array of an IDX file. Raises UserError, naming `where`."""
+    head, shape = _idx_head(data, where)
+    expected = math.prod(shape)
+    if len(data) - head != expected:
+        raise UserError(
+            f"{where} is truncated or damaged\n  expected: {expected:,} bytes behind its head of "
+            f"shape {list(shape)}      got: {max(len(data) - head, 0):,}"
+        )
+    return np.frombuffer(data, np.uint8, offset=head).reshape(shape)
+
+
+def _idx_head(data: bytes, where: str) -> tuple[int, tuple[int, ...]]:
+    """The length of the head of an IDX file and the shape in it; () for a head that is cut off."""
     if len(data) < 4 or data[:3] != b"\0\0\x08" or not 1 <= data[3] <= 4:
         raise UserError(
             f"{where} is not an IDX file of bytes\n  expected: a head of 00 00 08 and the "
@@ -95,14 +110,7 @@ def parse_idx(data: bytes, where: str) -> np.ndarray:
             f"dimensions      got: {data[:4].hex(' ') or 'nothing'}"
         )
     head = 4 + 4 * data[3]
-    shape = struct.unpack(f">{data[3]}I", data[4:head]) if len(data) >= head else ()
-    expected = int(np.prod(shape, dtype=object)) if shape else 1
-    if len(data) - head != expected:
-        raise UserError(
-            f"{where} is truncated or damaged\n  expected: {expected:,} bytes behind its head of "
-            f"shape {list(shape)}      got: {max(len(data) - head, 0):,}"
-        )
-    return np.frombuffer(data, np.uint8, offset=head).reshape(shape)
+    return head, struct.unpack(f">{data[3]}I", data[4:head]) if len(data) >= head else ()
 
 
 def _read_idx(source: Source) -> Arrays:
@@ -147,12 +155,21 @@ def _unpacked(source: Source, path: str) -> bytes:
     data = source.read(path)
     if not path.endswith(".gz"):
         return data
+    where = f"file {source.locate(path)}"
     try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(
-            f"file {source.locate(path)} is damaged: {error}\n  fetch it again"
-        ) from error
+        with gzip.open(io.BytesIO(data)) as file:
+            begin = file.read(_MOST_HEAD)
+            head, shape = _idx_head(begin, where)
+            length = head + math.prod(shape)
+            if length > MOST_FILE:
+                raise UserError(
+                    f"{where} has {length:,} bytes when it is unpacked\n"
+                    f"  expected: at most {MOST_FILE:,}"
+                )
+            # One byte more, so that what is too long is seen.
+            return begin + file.read(max(0, length - len(begin)) + 1)
+    except DAMAGED as error:
+        raise UserError(f"{where} is damaged: {error}\n  fetch it again") from error
 
 
 def _read_cifar(source: Source) -> Arrays:

@@ -14,15 +14,15 @@ from __future__ import annotations
 import gzip
 import lzma
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from syno._util.errors import UserError
+from syno._util.packed import DAMAGED
 from syno.data.layout import part_of
-from syno.data.source import ARCHIVES, ArchiveSource, FolderSource, Source
+from syno.data.source import ARCHIVES, MOST_FILE, ArchiveSource, FolderSource, Source
 
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz", ".text", ".tokens", ".raw")
 KINDS = ("line", "paragraph", "file")
@@ -75,7 +75,7 @@ class Documents:
         """
         for path in self.parts[part]:
             with _opened(self.source, path) as file:
-                for document in self._divided(file):
+                for document in self._divided(file, path):
                     if document := document.strip():
                         self._check(document, path)
                         yield document
@@ -88,26 +88,45 @@ class Documents:
             return "file"
         with _opened(self.source, training[0]) as file:
             content = False
-            for line in file:
+            for line in self._lines(file, training[0]):
                 if content and not line.strip():
                     return "paragraph"
                 content = content or bool(line.strip())
         return "line"
 
-    def _divided(self, file: IO[bytes]) -> Iterator[bytes]:
+    def _divided(self, file: IO[bytes], path: str) -> Iterator[bytes]:
         if self.kind == "file":
-            yield file.read()
+            document = file.read(MOST_FILE + 1)
+            self._check_length(len(document), path)
+            yield document
         elif self.kind == "line":
-            yield from file
+            yield from self._lines(file, path)
         else:
             lines: list[bytes] = []
-            for line in file:
+            length = 0
+            for line in self._lines(file, path):
                 if line.strip():
                     lines.append(line)
+                    length += len(line)
+                    self._check_length(length, path)
                 else:
                     yield b"".join(lines)
-                    lines = []
+                    lines, length = [], 0
             yield b"".join(lines)
+
+    def _lines(self, file: IO[bytes], path: str) -> Iterator[bytes]:
+        while line := file.readline(MOST_FILE + 1):
+            self._check_length(len(line), path)
+            yield line
+
+    def _check_length(self, length: int, path: str) -> None:
+        if length > MOST_FILE:
+            raise UserError(
+                f"text file {self.source.locate(path)} has a document of more than "
+                f"{MOST_FILE >> 20} MiB\n"
+                "  what to do: divide it into documents by blank lines, lines or files; or it is "
+                "no text: fetch it again"
+            )
 
     def _check(self, document: bytes, path: str) -> None:
         try:
@@ -136,7 +155,7 @@ def _opened(source: Source, path: str) -> Iterator[IO[bytes]]:
             file = cast(IO[bytes], lzma.open(raw))  # noqa: SIM115
         try:
             yield file
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        except DAMAGED as error:
             raise UserError(
                 f"text file {source.locate(path)} cannot be read: {error}\n"
                 "  it may be damaged or cut off; fetch it again"

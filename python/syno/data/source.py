@@ -21,6 +21,9 @@ from syno.data.layout import is_image
 ARCHIVES = (".tar.xz", ".tar", ".tar.gz", ".tgz", ".txz")
 # Images of a larger archive are spooled to a temporary file while they are sorted.
 _SPOOL_BYTES = 512 << 20
+_BLOCK_BYTES = 1 << 20
+# Bytes of a file in an archive, which is read as a whole, or of what a compressed file unpacks to.
+MOST_FILE = 1 << 30
 
 
 class FolderSource:
@@ -68,7 +71,7 @@ class FolderSource:
         for path, size, _ in self._stamps:
             digest.update(repr((path, size)).encode())
             with self.open(path) as file:
-                while block := file.read(1 << 20):
+                while block := file.read(_BLOCK_BYTES):
                     digest.update(block)
         return digest.hexdigest()
 
@@ -129,7 +132,7 @@ class ArchiveSource:
         digest = hashlib.blake2b(digest_size=16)
         try:
             with open(self._path, "rb") as file:
-                while block := file.read(1 << 20):
+                while block := file.read(_BLOCK_BYTES):
                     digest.update(block)
         except OSError as error:
             raise UserError(f"cannot read {self.where}: {error.strerror}") from error
@@ -194,10 +197,8 @@ class ArchiveSource:
                 if path := self._wanted(member):
                     content = archive.extractfile(member)
                     assert content is not None
-                    data = content.read()
-                    if len(data) != member.size:
+                    if self._keep(path, content) != member.size:
                         raise EOFError(f"unexpected end of data in member '{member.name}'")
-                    self._keep(path, data)
                     advance(1)
 
     def _wanted(self, member: tarfile.TarInfo) -> str | None:
@@ -207,15 +208,31 @@ class ArchiveSource:
             self.folders.append(path)
         if not (member.isfile() and self._accept(path)):
             return None
+        if member.size > MOST_FILE:
+            raise UserError(
+                f"file {self.locate(path)} has {member.size:,} bytes\n"
+                f"  expected: at most {MOST_FILE:,}\n"
+                "  what to do: unpack the archive, and name the folder"
+            )
         if path not in self._place:
             self.files.append(path)
         return path
 
-    def _keep(self, path: str, data: bytes) -> None:
+    def _keep(self, path: str, content: IO[bytes]) -> int:
+        """Copy a file's bytes; how many there are."""
         assert self._spool is not None
-        self._place[path] = (self._spool.tell(), len(data))
+        start = self._spool.tell()
         try:
-            self._spool.write(data)
+            while block := content.read(_BLOCK_BYTES):
+                self._write(block)
+        finally:
+            self._place[path] = (start, self._spool.tell() - start)
+        return self._spool.tell() - start
+
+    def _write(self, block: bytes) -> None:
+        assert self._spool is not None
+        try:
+            self._spool.write(block)
         except OSError as error:
             raise UserError(
                 f"cannot unpack {self.where} into '{tempfile.gettempdir()}': {error.strerror}\n"

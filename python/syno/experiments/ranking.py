@@ -20,9 +20,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util import checks
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.helper_process import safe_spawning
+from syno._util.json_record import json_record
 
 if TYPE_CHECKING:
     from torch import nn
@@ -118,18 +120,12 @@ class Table:
     def read(path: Path) -> Table:
         """Reads a file; a last line that was cut off is left out. UserError for anything else."""
         lines = _lines(path)
-        if not lines or lines[0].get("format") != FORMAT:
+        if not lines or not isinstance(lines[0], dict) or lines[0].get("format") != FORMAT:
             raise UserError(f"'{path}' is no table of `syno experiment ranking`")
-        head, *rest = lines
-        table = Table(Settings(**head["settings"]), head["environment"])
-        specifications: list[str] = head["specifications"]
-        for line in rest:
-            if "text" in line:
-                which = specifications[line.pop("specification")]
-                table.entries.append(Entry(specification=which, **line))
-            else:
-                table.runs.append(Run(**{**line, "losses": tuple(line["losses"])}))
-        return table
+        try:
+            return _table(*lines)
+        except UserError as error:
+            raise UserError(f"'{path}' is damaged: {error}") from error
 
     def write(self, path: Path) -> None:
         """Writes all of it, in the place of what is there."""
@@ -196,7 +192,34 @@ def _line(content: Mapping[str, object]) -> str:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Head:
+    """The first line of a file."""
+
+    format: str
+    settings: Mapping[str, Any]
+    environment: dict[str, Any]
+    specifications: list[str]
+
+
+def _table(first: object, *rest: object) -> Table:
+    head = json_record(_Head, "line 1", first)
+    table = Table(json_record(Settings, "the settings", head.settings), head.environment)
+    for number, line in enumerate(rest, start=2):
+        what = f"line {number}"
+        if isinstance(line, dict) and "text" in line:
+            most = len(head.specifications) - 1
+            which = checks.whole(f"'specification' of {what}", line.get("specification"), 0, most)
+            content = {**line, "specification": head.specifications[which]}
+            table.entries.append(json_record(Entry, what, content))
+        else:
+            table.runs.append(json_record(Run, what, line, infinite=("losses",)))
+    for run in table.runs:
+        checks.whole("the number of an operator", run.operator, 0, len(table.entries) - 1)
+    return table
+
+
+def _lines(path: Path) -> list[Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
