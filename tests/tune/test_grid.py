@@ -152,3 +152,44 @@ def test_a_layer_is_channels_and_size(text: str) -> None:
     assert layer_size("64x56") == layer_size("64@56") == (64, 56)
     with pytest.raises(UserError, match="is no layer"):
         layer_size(text)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"prefix": "/elsewhere"},
+        {"prefix": "../beside"},
+        {"prefix": "a/../../beside"},
+        {"name": "../../beside"},
+        {"prefix": "a", "baseline_dir": "../../beside"},
+        {"prefix": "link"},
+        {"prefix": "a\0b"},
+    ],
+)
+def test_results_outside_of_the_folder_of_the_grid_are_refused(
+    tmp_path: Path, target: dict[str, str]
+) -> None:
+    folder = tmp_path / "grids"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    path = written(folder, short(targets=[target]))
+    with pytest.raises(UserError, match=r"outside of the folder of the grid|cannot keep results"):
+        tasks_of(read_grid(path))
+    if "\0" not in str(target):
+        assert tasks_of(read_grid(path, outside=True))
+
+
+@pytest.mark.parametrize("operator", ["../../../beside", "/elsewhere/op"])
+def test_folders_of_operators_do_not_lead_out_either(tmp_path: Path, operator: str) -> None:
+    folder = tmp_path / "grids"
+    folder.mkdir()
+    content = {"targets": [{"prefix": "a"}], "kernels_dirs": {"resnet18": [operator]}}
+    found = folder / "a" / operator
+    if operator.startswith(".."):
+        found.mkdir(parents=True)
+        (found / "operator.txt").write_text(zoo.load("operator-1").text)
+        with pytest.raises(UserError, match="outside of the folder of the grid"):
+            tasks_of(read_grid(written(folder, content)))
+    else:
+        tasks = tasks_of(read_grid(written(folder, content)))
+        assert all(task.folder.is_relative_to(folder / "a") for task in tasks)

@@ -72,7 +72,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Grid:
-    """All that decides which tasks there are; see `grid.schema.json` for the fields of a file."""
+    """All that decides which tasks there are; see `grid.schema.json` for the fields of a file.
+
+    root: the folder in which all results must lie; None for any place.
+    """
 
     targets: tuple[Target, ...]
     places: tuple[Place, ...]
@@ -84,6 +87,7 @@ class Grid:
     trials: int = 64
     plans: int = 4
     rounds: int = 60
+    root: Path | None = None
 
 
 def schema() -> dict[str, Json]:
@@ -93,13 +97,20 @@ def schema() -> dict[str, Json]:
     return found
 
 
-def read_grid(path: Path, *, tracker: str | None = None, secret: Path | None = None) -> Grid:
+def read_grid(
+    path: Path,
+    *,
+    tracker: str | None = None,
+    secret: Path | None = None,
+    outside: bool = False,
+) -> Grid:
     """Read a grid from a JSON file.
 
     Args:
         path: the file. Folders in it are relative to its folder.
         tracker: the address of a tracker, for targets with an `rpc_key` that name none.
         secret: the file with the secret of that tracker.
+        outside: whether results may lie outside of the folder of the file.
 
     Raises:
         UserError: the file cannot be read, or has a field or a value that is not known.
@@ -112,7 +123,8 @@ def read_grid(path: Path, *, tracker: str | None = None, secret: Path | None = N
         ) from error
     try:
         check(content, schema(), "the grid")
-        return _grid(content, path, tracker, secret)
+        found = _grid(content, path, tracker, secret)
+        return dataclasses.replace(found, root=None if outside else path.parent)
     except UserError as error:
         raise UserError(f"{error}\n  in {path}") from error
 

@@ -10,17 +10,20 @@ FOLDER/log.jsonl       a line for each beginning and each end
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from syno._util.checks import parsed_json
+from syno._util.checks import from_file, number, parsed_json
+from syno._util.errors import UserError
+from syno._util.file_lock import locked, locked_now
+from syno._util.json_record import json_record
 from syno._util.json_types import Json
 from syno.codegen.export import files
 from syno.tune.tasks import Task
@@ -28,6 +31,18 @@ from syno.tune.tasks import Task
 DONE, FAILED = "done", "failed"
 _FORMAT = 1
 _TASK, _RESULT, _LAYERS, _LOCK, _LOG = "task.json", "result.json", "layers", "lock", "log.jsonl"
+# All that a task writes, and the folders of it, the innermost first.
+_WRITTEN = (
+    _RESULT,
+    f"{_LAYERS}/*.json",
+    "tvm/*/database_*.json",
+    "tvm/*/messages.txt",
+    "tvm/*/logs/*.log",
+    _LOG,
+    _TASK,
+    _LOCK,
+)
+_FOLDERS = ("tvm/*/logs", "tvm/*", "tvm", _LAYERS)
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,19 @@ class TaskResult:
         return sum(row.count * row.macs for row in self.rows)
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """A `TaskResult` as its file has it."""
+
+    key: str
+    task: Mapping[str, Any]
+    status: str
+    reason: str
+    rows: tuple[Any, ...]
+    seconds: float
+    environment: Mapping[str, Any]
+
+
 class Results:
     """The files of one task."""
 
@@ -100,8 +128,12 @@ class Results:
         if found is None or found.get("format") != _FORMAT or found.get("key") != self.task.key:
             return None
         fields: dict[str, object] = {k: v for k, v in found.items() if k != "format"}
-        fields["rows"] = tuple(LayerRow(**row) for row in found["rows"])  # type: ignore[union-attr, arg-type]
-        return TaskResult(**fields)  # type: ignore[arg-type]
+        try:
+            result = json_record(_Stored, "the result", fields)
+            rows = tuple(json_record(LayerRow, "a row of the result", row) for row in result.rows)
+        except UserError:
+            return None  # damaged: it is made again
+        return TaskResult(**{**vars(result), "rows": rows})
 
     def write(self, result: TaskResult) -> None:
         """Write the result in one step, and note the end in the log."""
@@ -113,7 +145,11 @@ class Results:
         found = _content(self._layer(name))
         if found is None or found.get("key") != self.task.key:
             return None
-        return LayerRow(**found["row"]), float(found["seconds"])  # type: ignore[arg-type]
+        try:
+            row = json_record(LayerRow, "the row of a layer", found.get("row"))
+            return row, number("its seconds", found.get("seconds"))
+        except UserError:
+            return None  # damaged: it is made again
 
     def write_layer(self, name: str, row: LayerRow, seconds: float) -> None:
         """Write the row of a layer in one step."""
@@ -129,8 +165,7 @@ class Results:
     def held(self) -> Iterator[None]:
         """Hold the task: other processes that want it wait."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / _LOCK, "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.folder / _LOCK):
             if _content(self.folder / _TASK) != self.task.as_json():
                 self._write(_TASK, self.task.as_json())
             yield
@@ -143,11 +178,35 @@ class Results:
 
     def is_there(self) -> bool:
         """Whether the folder has files of a task."""
-        return (self.folder / _TASK).is_file()
+        found = _content(self.folder / _TASK)
+        return found is not None and found.keys() >= self.task.as_json().keys()
 
-    def remove(self) -> None:
-        """Delete the folder of the task. Files of others do not lie in it."""
-        shutil.rmtree(self.folder)
+    def remove(self) -> bool:
+        """Delete the files of the task and the folders that are empty then; whether all are gone.
+
+        Other files, and what links lead to, stay.
+
+        Raises:
+            UserError: another process works on the task, or a file cannot be deleted.
+        """
+        words = f"works on {self.task.name}", "wait for it, or stop it"
+        with (
+            from_file("cannot delete the results in", self.folder),
+            locked_now(self.folder / _LOCK, *words),
+        ):
+            for pattern in _WRITTEN:
+                for path in self.folder.glob(pattern):
+                    if (
+                        path.resolve().parent
+                        == self.folder.resolve() / path.relative_to(self.folder).parent
+                    ):
+                        path.unlink()
+        folders = [path for pattern in _FOLDERS for path in self.folder.glob(pattern)]
+        for each in (*folders, self.folder):
+            if not each.is_symlink():
+                with contextlib.suppress(OSError):  # something of others is in it
+                    each.rmdir()
+        return not self.folder.exists()
 
     def _layer(self, name: str) -> Path:
         return self.folder / _LAYERS / f"{_file_name(name)}.json"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno._util.checks import from_file
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.tune.grid import Grid, Place, Target
@@ -96,7 +97,7 @@ def tasks_of(grid: Grid) -> list[Task]:
     A missing operator becomes a task with a `problem`.
 
     Raises:
-        UserError: a model is unknown.
+        UserError: a model is unknown, or the folder of a task is not below the root of the grid.
     """
     from syno.network import models
 
@@ -115,7 +116,23 @@ def tasks_of(grid: Grid) -> list[Task]:
             for name, folder, named in subjects:
                 for back_end in grid.back_ends:
                     found.append(_task(grid, target, place, name, folder, named, back_end))
+    if grid.root is not None:
+        _check_inside(grid.root, found)
     return found
+
+
+def _check_inside(root: Path, tasks: Sequence[Task]) -> None:
+    """A grid of somebody else must not write or delete files anywhere."""
+    for task in tasks:
+        with from_file("cannot keep results in", task.folder):
+            inside = task.folder.resolve().is_relative_to(root.resolve())
+        if not inside:
+            raise UserError(
+                f"the results of {task.name} would lie outside of the folder of the grid\n"
+                f"  expected: a folder below '{root.resolve()}'      got: '{task.folder.resolve()}'"
+                "\n  what to do: change 'prefix', 'name' or 'baseline_dir' of the target, or allow "
+                "it with --outside (`read_grid(..., outside=True)`)"
+            )
 
 
 def _operators(

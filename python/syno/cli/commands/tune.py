@@ -71,6 +71,9 @@ class _Arguments(Options):
     plans: int = option("Plans that are measured for each kernel.", 4, minimum=1, maximum=1000)
     rounds: int = options.rounds()
     out: Path = option("Folder of the results.", Path("tuned"), metavar="DIRECTORY")
+    outside: bool = option(
+        "Accept a grid of --config with results outside of the folder of its file.", False
+    )
     dry_run: bool = option("Print the tasks, and do nothing.", False)
     clear: bool = option("Delete the results of all tasks first, after a question.", False)
     yes: bool = option("Delete without a question.", False)
@@ -123,7 +126,9 @@ def _grid(given: _Arguments) -> Grid:
                 "--config has operators, models, layers, networks and targets of its own\n"
                 "  expected: either --config, or OP with --model, --layer or --network"
             )
-        return read_grid(given.config, tracker=given.tracker, secret=given.secret)
+        return read_grid(
+            given.config, tracker=given.tracker, secret=given.secret, outside=given.outside
+        )
     if not given.ops and not given.networks:
         raise UserError(
             "nothing to tune\n  expected: an operator, --network NAME, or --config FILE"
@@ -179,7 +184,8 @@ def _clear(tasks: Sequence[Task], given: _Arguments) -> None:
     ):
         raise UserError("nothing was deleted\n  what to do: leave out --clear, or confirm it")
     for task in found:
-        Results(task).remove()
+        if not Results(task).remove():
+            output.say(f"kept '{task.folder}': it has files that Syno did not write")
 
 
 def _show(tasks: Sequence[Task], given: _Arguments) -> int:

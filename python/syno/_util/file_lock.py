@@ -1,0 +1,58 @@
+"""Locks of files: the kernel frees them when the process that holds them ends in any way."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from syno._util.errors import UserError
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is made; another process that wants it waits."""
+    descriptor = _opened(path, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked_now(path: Path, what: str, advice: str) -> Iterator[None]:
+    """Hold the lock of a file, which is made, or refuse.
+
+    Args:
+        path: the file.
+        what: what another process does at the moment, if it holds the lock, in words.
+        advice: what to do then.
+
+    Raises:
+        UserError: another process holds it.
+    """
+    try:
+        descriptor = _opened(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(f"another process {what}\n  what to do: {advice}") from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path, kind: int) -> int:
+    """The descriptor of a file that is locked and still has its name: it may have been deleted by
+    who held the lock before."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, kind)
+            if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
