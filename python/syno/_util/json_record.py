@@ -93,5 +93,5 @@ def _is_finite(value: object) -> bool:
     if isinstance(value, list):
         return all(map(_is_finite, value))
     if isinstance(value, int):
-        return checks.is_whole(value)
+        return isinstance(value, bool) or checks.is_whole(value)
     return not isinstance(value, float) or math.isfinite(value)
