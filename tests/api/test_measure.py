@@ -1,5 +1,7 @@
 """latency: what is timed, and what is not."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -120,6 +122,9 @@ def test_an_operator_needs_a_passed_verification_of_its_own_code():
     with pytest.raises(UserError, match="1 passed, of other code"):
         latency(net, (3, 8, 8), repeats=20, verifications=[other])
     right = verify(operator, syno.slots(net)["1.first"].kernel.binding)
+    failed = replace(right, passed=False)
+    with pytest.raises(UserError, match="0 passed, of other code"):
+        latency(net, (3, 8, 8), repeats=20, verifications=[failed])
     assert latency(net, (3, 8, 8), repeats=20, verifications=[right]).median_ms > 0
 
 

@@ -160,6 +160,19 @@ def test_a_speedup_above_one_is_faster_in_the_chart_and_the_table() -> None:
     assert 'data-value="0.5">0.70 ms' in table  # ordered by the ratio, not by milliseconds
 
 
+def test_a_speedup_below_one_is_written_as_a_number_and_axis_titles_fit() -> None:
+    report = sample.report()
+    close = [replace(c, latency_ratio=1 / (0.8 + c.number / 100)) for c in report.trained]
+    report = replace(report, candidates=tuple(close), engine="TorchInductor")
+    figures = [charts.front_by_latency(report), charts.front_by_macs(report)]
+    axes = [figure["layout"]["xaxis"] for figure in figures if figure is not None]
+    assert "type" not in axes[0]  # linear
+    assert (axes[0]["tickformat"], axes[0]["ticksuffix"]) == ("~g", "×")  # not 800m for 0.8
+    for axis in axes:
+        lines = axis["title"]["text"].split("<br>")
+        assert max(map(len, lines)) <= 45  # what fits beside another chart
+
+
 def test_a_study_without_results_still_has_a_page() -> None:
     empty = Report(title="nothing yet", settings={}, baseline=Baseline(), candidates=())
     text = page.render(empty)

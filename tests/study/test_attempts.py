@@ -27,18 +27,34 @@ class IsolatedEvaluator(FakeEvaluator):
     is_isolated = True
 
 
-def killed(store: Store, *, isolated: bool) -> Study:
-    """A run that is killed when it has asked for what comes next."""
-    study = Study.load(store, "s", FakeSpace())
-    study.counts_attempts = not isolated
-    study.ask(1)
-    Worker._open.clear()  # the lease stays, as that of a killed process does
-    return study
+class Killed(BaseException):
+    """Ends a run where it stands."""
+
+
+class Dying(FakeEvaluator):
+    """The process of the search is killed during an evaluation."""
+
+    def baseline(self) -> Outcome:
+        raise Killed
+
+    def evaluate(self, operator: object) -> Outcome:
+        raise Killed
+
+
+class IsolatedDying(Dying):
+    is_isolated = True
 
 
 def kill(store: Store, times: int, *, isolated: bool) -> None:
+    """Runs, each of which is killed during the evaluation that comes next."""
     for _ in range(times):
-        killed(store, isolated=isolated)
+        study = Study.load(store, "s", FakeSpace())
+        # A killed process tells nobody: the lease stays.
+        study.release = study.stop = lambda *_, **__: None  # type: ignore[method-assign]
+        study.close = lambda: None  # type: ignore[method-assign]
+        with pytest.raises(Killed):
+            run(study, IsolatedDying() if isolated else Dying())
+        Worker._open.clear()
 
 
 def answers(store: Store):

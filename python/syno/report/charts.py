@@ -26,15 +26,16 @@ def front_by_latency(report: Report) -> Figure | None:
     return _front(
         report,
         latency,
-        f"speed-up over the baseline network in the same run (batch size 1, {report.engine})",
+        f"speed-up over the baseline network<br>(same run, batch size 1, {report.engine})",
         _times,
+        {"tickformat": "~g", "ticksuffix": "×"},
         at=faster,
     )
 
 
 def front_by_macs(report: Report) -> Figure | None:
     """Plot the objective against the MACs of the replaced layers; None if nothing was trained."""
-    return _front(report, macs, "MACs of the replaced layers", fmt.short)
+    return _front(report, macs, "MACs of the replaced layers", fmt.short, {"tickformat": "~s"})
 
 
 def best_so_far(report: Report) -> Figure | None:
@@ -129,9 +130,14 @@ def _front(
     cost: Cost,
     axis: str,
     tick_text: Callable[[float], str],
+    linear: Figure,
     at: Callable[[float], float] = float,
 ) -> Figure | None:
-    """Plot the objective against a cost; `at`: the place of a cost on the axis."""
+    """Plot the objective against a cost.
+
+    tick_text: a label of a logarithmic axis; linear: how Plotly writes those of a linear one; at:
+    the place of a cost on the axis.
+    """
     plot = front_plot(report, cost, at)
     if not plot.shown:
         return None
@@ -154,7 +160,7 @@ def _front(
         marks = {"tickvals": plot.ticks, "ticktext": labels, "tickangle": 0}
         layout["xaxis"] |= {"type": "log", **marks}
     else:
-        layout["xaxis"]["tickformat"] = "~s"
+        layout["xaxis"] |= linear
     return {"data": data, "layout": layout}
 
 
