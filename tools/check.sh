@@ -24,5 +24,6 @@ check "Python types (mypy)" mypy
 check "layers (layers.toml)" python tools/check_layers.py
 check "words" python tools/check_words.py
 check "length of files" python tools/check_length.py
+check "sources of results" python tools/check_results.py
 check "messages of commits" python tools/check_commits.py
 [ ${#failed[@]} -eq 0 ] || die "failed: $(printf '%s; ' "${failed[@]}")\`make format\` mends formatting"

@@ -20,6 +20,9 @@ A comment right above a table, a paragraph or a list says where its figures come
   there once. `given: 5,000; 0.1` are numbers of the paragraph that are settings and not results.
 - `figures: none` holds `given` lines alone: definitions and numbers of others, such as the paper's.
 
+A block that compares with the fastest other engine (`over_rival`, `over_best`, `speedup` of a
+layer) by a file that lacks one of them names it; `missing(file)` gives their names for a column.
+
 A printed number is right when the value, rounded as printed, is that number: `1.14x` has two
 decimals, `84 %` is a share of 0.84, `25.2 M` is 25,200,000.
 """
@@ -36,6 +39,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from syno.engines.engine import RIVALS, missing_rivals
 
 from .pages import ROOT, name
 
@@ -210,6 +215,10 @@ class Node:
             raise AttributeError(key)
         return self[key]
 
+    def plain(self) -> dict[str, Any]:
+        """The object itself."""
+        return self._content
+
     def items(self) -> list[tuple[str, Any]]:
         return [(key, self[key]) for key in self._content]
 
@@ -237,6 +246,27 @@ class Entries(list[Any]):
         if key.startswith("__"):
             raise AttributeError(key)
         return Entries(entry[key] for entry in self)
+
+
+def values(content: Any, key: str) -> Iterator[Any]:
+    """All values of a key in plain content."""
+    if isinstance(content, dict):
+        yield from (value for name, value in content.items() if name == key)
+        content = list(content.values())
+    if isinstance(content, list):
+        for each in content:
+            yield from values(each, key)
+
+
+def missing_engines(content: Any) -> tuple[str, ...]:
+    """The float32 engines of others that a comparison of engines lacks for its first network."""
+    measured: list[set[str]] = []
+    for times in values(content, "times"):
+        if isinstance(times, list) and times and "engine" in times[0]:
+            name = "network" if "network" in times[0] else "subject"
+            first = times[0][name]
+            measured.append({each["engine"] for each in times if each[name] == first})
+    return missing_rivals(set.intersection(*measured)) if measured else ()
 
 
 def _plain(value: Any) -> str:
@@ -322,6 +352,7 @@ def helpers() -> dict[str, Any]:
         "mean": lambda values: statistics.mean(list(values)),
         "median": lambda values: statistics.median(list(values)),
         "min": min,
+        "missing": lambda node: ", ".join(RIVALS[e] for e in missing_engines(node.plain())) or None,
         "params": lambda text, sizes: _operator(text).params(sizes),
         "range": range,
         "round": round,
@@ -348,10 +379,34 @@ def problems(block: Block, reader: Reader = read) -> list[str]:
     source = parsed(block.comment)
     if missing := [file for file in source.files if not (ROOT / file).is_file()]:
         return [f"there is no file {file}" for file in missing]
+    if unnamed := _unnamed_engines(block, source):
+        return unnamed
     names = helpers() | {Path(file).stem.replace("-", "_"): reader(file) for file in source.files}
     if block.is_table:
         return list(_table_problems(block, source, names))
     return list(_text_problems(" ".join(block.text.split()), source, names))
+
+
+# What is a ratio to the fastest engine that is not part of Syno, or of all.
+_COMPARES = re.compile(r"\.(over_rival|over_best|speedup)\b")
+
+
+def _unnamed_engines(block: Block, source: Source) -> list[str]:
+    """For each file, the engines that a comparison lacks and does not name."""
+    lines = [*source.definitions, *source.columns.values(), *(each for _, each in source.phrases)]
+    if not any(map(_COMPARES.search, lines)):
+        return []
+    found = []
+    for file in source.files:
+        if not file.endswith(".json"):
+            continue
+        lacking = missing_engines(json.loads((ROOT / file).read_text(encoding="utf-8")))
+        unnamed = [RIVALS[each] for each in lacking if RIVALS[each] not in block.text]
+        if unnamed:
+            found.append(
+                f"it compares by {file} and does not name {', '.join(unnamed)}, which it lacks"
+            )
+    return found
 
 
 def _evaluated(expression: str, names: dict[str, Any]) -> list[Any]:
