@@ -1,14 +1,16 @@
 """ONNX Runtime and OpenVINO, which read a network as an ONNX model.
 
 The INT8 models are made by ONNX Runtime's static quantization (weights per channel, activations as
-unsigned integers), and both engines run the same one. The ranges of the activations come from the
-example, so that their speed says something and their accuracy does not.
+unsigned integers), and both engines run the same one. The ranges of the activations of an engine
+come from the example, so that its speed says something and its accuracy does not. `Calibrated`
+takes them from samples of the data.
 """
 
 from __future__ import annotations
 
+import functools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from syno.codegen.export.programs import FORMATS, quietly, traced
 from syno.engines.engine import DEFAULT_PRECISION, FLOAT32, INT8, Engine, missing_packages
 
 _ONNX = ("onnx", "onnxscript", "onnxruntime")
+Array = np.ndarray[Any, Any]
 
 
 class OnnxRuntime:
@@ -41,23 +44,28 @@ class OnnxRuntime:
         self, net: nn.Module, example: torch.Tensor, threads: int
     ) -> Callable[[], torch.Tensor]:
         """Return a session on the ONNX model of the network."""
+        array = example.numpy()
+        run = self.load(_model(net, example, self.precision), array, threads)
+        return lambda: torch.from_numpy(run(array))
+
+    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
+        """Return a function that runs an ONNX model. UserError if it does not run."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        model = _model(net, example, self.precision)
         # Its errors have no class of their own. Some kernels check what they get when they run.
         try:
             session = onnxruntime.InferenceSession(
                 model, options, providers=["CPUExecutionProvider"]
             )
-            inputs = {session.get_inputs()[0].name: example.numpy()}
-            session.run(None, inputs)
+            name = session.get_inputs()[0].name
+            session.run(None, {name: example})
         except Exception as error:
             raise UserError(f"ONNX Runtime cannot run the network: {error}") from error
-        return lambda: torch.from_numpy(session.run(None, inputs)[0])
+        return lambda array: session.run(None, {name: array})[0]  # type: ignore[no-any-return]
 
 
 class OpenVino:
@@ -82,6 +90,12 @@ class OpenVino:
         self, net: nn.Module, example: torch.Tensor, threads: int
     ) -> Callable[[], torch.Tensor]:
         """Return an inference request of the compiled ONNX model of the network."""
+        array = example.numpy()
+        run = self.load(_model(net, example, self.precision), array, threads)
+        return lambda: torch.from_numpy(run(array))
+
+    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
+        """Return a function that runs an ONNX model; its result is overwritten by the next call."""
         import openvino
 
         core = openvino.Core()
@@ -92,34 +106,86 @@ class OpenVino:
         if self._hint is not None:
             settings["INFERENCE_PRECISION_HINT"] = self._hint
         try:
-            compiled = core.compile_model(
-                core.read_model(_model(net, example, self.precision)), "CPU", settings
-            )
+            compiled = core.compile_model(core.read_model(model), "CPU", settings)
         except RuntimeError as error:
             raise UserError(f"OpenVINO cannot compile the network: {error}") from error
-        request, array = compiled.create_infer_request(), example.numpy()
+        request = compiled.create_infer_request()
 
-        def run() -> torch.Tensor:
-            # Without copies; what it returns is overwritten by the next call.
+        def run(array: Array) -> Array:
+            # Without copies.
             results = request.infer([array], share_inputs=True, share_outputs=True)
-            return torch.from_numpy(results[0])
+            found: Array = results[0]
+            return found
 
         return run
 
 
-def _model(net: nn.Module, example: torch.Tensor, precision: str) -> bytes:
-    """The network as an ONNX model with the sizes of the example."""
+class Calibrated(nn.Module):
+    """A network in INT8 in an engine, calibrated on samples of the data: one sample at a time.
+
+    It is quantized when it is first called.
+    """
+
+    def __init__(
+        self,
+        engine: OnnxRuntime | OpenVino,
+        net: nn.Module,
+        example: torch.Tensor,
+        samples: Sequence[torch.Tensor],
+        threads: int,
+    ) -> None:
+        """Args: example: an input [1, ...]; samples: batches of inputs that give the ranges."""
+        super().__init__()
+        self._engine, self._example, self._threads = engine, example, threads
+        self._samples = samples
+        self._nets = [net]  # in a list, so that it is no part of this module
+
+    @functools.cached_property
+    def _run(self) -> Callable[[Array], Array]:
+        samples = [one[None].numpy() for batch in self._samples for one in batch]
+        model = _model(self._nets[0], self._example, INT8, samples)
+        return self._engine.load(model, self._example.numpy(), self._threads)
+
+    def once(self) -> Array:
+        """Run the example, without copies."""
+        return self._run(self._example.numpy())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The outputs of a batch."""
+        return torch.cat([torch.from_numpy(self._run(one[None].numpy()).copy()) for one in x])
+
+
+def calibrated(
+    name: str,
+    net: nn.Module,
+    example: torch.Tensor,
+    samples: Sequence[torch.Tensor],
+    threads: int,
+) -> Calibrated:
+    """Return a network in an INT8 engine by name, as `Calibrated`."""
+    engine = ENGINES[name]
+    assert isinstance(engine, (OnnxRuntime, OpenVino)) and engine.precision == INT8
+    return Calibrated(engine, net, example, samples, threads)
+
+
+def _model(
+    net: nn.Module, example: torch.Tensor, precision: str, samples: Sequence[Array] = ()
+) -> bytes:
+    """The network as an ONNX model with the sizes of the example.
+
+    samples: give the ranges of INT8; without any, the example does.
+    """
     subject = Subject(net, example, batch=False, pack=None, seed=0, reference=net)
     with tempfile.TemporaryDirectory(prefix="syno-engine-") as folder:
         path = Path(folder) / "network.onnx"
         with quietly():
             FORMATS["onnx"].save(traced(subject), path)
             if precision == INT8:
-                path = _quantized(path, example.numpy())
+                path = _quantized(path, samples or [example.numpy()])
         return path.read_bytes()
 
 
-def _quantized(path: Path, example: np.ndarray[Any, Any]) -> Path:
+def _quantized(path: Path, samples: Sequence[Array]) -> Path:
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
@@ -128,21 +194,22 @@ def _quantized(path: Path, example: np.ndarray[Any, Any]) -> Path:
     )
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    class Example(CalibrationDataReader):  # type: ignore[misc]
-        """The example, once."""
+    class Samples(CalibrationDataReader):  # type: ignore[misc]
+        """Each sample once."""
 
         def __init__(self) -> None:
-            self._left = [{"x": example}]
+            self._left = iter(samples)
 
         def get_next(self) -> dict[str, Any] | None:
-            return self._left.pop() if self._left else None
+            sample = next(self._left, None)
+            return None if sample is None else {"x": sample}
 
     prepared, quantized = path.with_suffix(".prepared.onnx"), path.with_suffix(".int8.onnx")
     quant_pre_process(str(path), str(prepared))
     quantize_static(
         str(prepared),
         str(quantized),
-        Example(),
+        Samples(),
         quant_format=QuantFormat.QDQ,
         per_channel=True,
         activation_type=QuantType.QUInt8,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import re
 
@@ -14,7 +15,11 @@ from torch.utils.data import TensorDataset
 import syno
 from syno import UserError
 from syno.adaptation.pipeline import adapt as pipeline
+from syno.adaptation.pipeline import fine_tuning, page
+from syno.adaptation.pipeline.goals import Goal
+from syno.adaptation.pipeline.results import NetworkRow, Reached, SlotRow
 from syno.adaptation.pipeline.rivals import rivals
+from syno.engines import engine
 from syno.store import Store
 from syno.study.evaluate import engines
 
@@ -46,6 +51,45 @@ def test_each_slot_has_an_operator_and_the_goal_is_kept(found):
     assert found.network("macs 0.6x") is network
     for row in network.slots:
         assert (row.error == 0.0) == (row.operator == "original")
+
+
+def test_what_was_reached_of_each_goal_is_printed_first(found):
+    (network,) = found.networks
+    (reached,) = network.row.goals
+    assert reached.resource == "macs" and not reached.missed
+    assert reached.reached == pytest.approx(network.row.macs / found.original.macs)
+    first = found.sections()[0]
+    assert first.title == "Goals"
+    assert first.facts == [("macs 0.6x", f"{reached.reached:.3f}x of macs, goal 0.6x")]
+    missed = copy.copy(found)
+    goal = Reached("latency", 0.35, 0.363)
+    assert goal.missed and not Reached("latency", 0.35, 0.3505).missed
+    row = dataclasses.replace(network.row, goals=(goal,))
+    missed.networks = [dataclasses.replace(network, row=row)]
+    text = "0.363x of latency, goal 0.35x missed"
+    assert missed.sections()[0].facts == [("macs 0.6x", text)]
+    assert f"The network macs 0.6x reaches {text}." in page.render(missed)
+    (stored,) = json.loads(json.dumps(missed.to_json()))["networks"]
+    assert stored["goals"] == [{"resource": "latency", "wanted": 0.35, "reached": 0.363}]
+
+
+@pytest.mark.parametrize(
+    ("goal", "wanted", "reached"),
+    [
+        (Goal("latency", share=0.35), 0.35, 0.363),
+        (Goal("latency", amount=2.0), 0.5, 0.363),
+        (Goal("slots", share=0.25), 0.25, 0.5),
+        (Goal("slots", amount=1.0), 0.125, 0.5),
+        (Goal("macs", amount=300.0), 0.3, 0.4),
+        (Goal("params", share=0.5), 0.5, 0.6),
+    ],
+)
+def test_what_is_reached_is_a_share_of_what_the_original_needs(goal, wanted, reached):
+    original = NetworkRow("original", "", 0.9, latency_ms=4.0, macs=1000, params=50)
+    row = NetworkRow("a", "", 0.9, ratio=0.363, latency_ms=1.452, macs=400, params=30)
+    slots = [SlotRow("s", "", "", "", "", 4.0, 2.0, 1, 1, 0.0)] * 2
+    found = pipeline._reached(goal, original, row, slots)
+    assert found == Reached(goal.resource, pytest.approx(wanted), pytest.approx(reached))
 
 
 def test_the_adapted_network_is_close_to_the_original(found, data):
@@ -252,6 +296,14 @@ def test_an_unknown_option_names_its_group():
 def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeypatch):
     monkeypatch.setattr(rivals, "_ENGINES", ("channels-last",))
     monkeypatch.setattr(rivals, "_INT8_ENGINES", ())
+    teachers = []
+    train = fine_tuning.train
+
+    def trained_by(*arguments, distillation, **others):
+        teachers.append(distillation.teacher)
+        return train(*arguments, distillation=distillation, **others)
+
+    monkeypatch.setattr(fine_tuning, "train", trained_by)
     found = adapt(trained, data, str(tmp_path / "runs.db"), macs=None, latency="1x", rivals=True)
     names = {row.name for row in found.rivals}
     assert {"original, trained on", "original, INT8", "channel pruning 1x"} <= names
@@ -263,6 +315,52 @@ def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeyp
     (classic,) = (row for row in found.rivals if row.name == "depthwise-separable everywhere")
     assert classic.about == "in 3 of 3 slots"
     assert classic.params < found.original.params
+    # A network from random weights is trained longer, by the same teacher.
+    narrow = next(row for row in found.rivals if row.name == "narrower network 1x")
+    assert narrow.about == "as pruned, from random weights, with the original as teacher"
+    assert (tuned.length, found.networks[0].row.length) == ("1 epoch", "1 epoch")
+    assert re.fullmatch(r"\d+ epochs?", narrow.length)
+    assert teachers == [found.original_net] * len(teachers) and len(teachers) > 4
+
+
+@pytest.mark.parametrize(
+    "name", ["onnxruntime-int8", pytest.param("openvino-int8", marks=pytest.mark.slow)]
+)
+def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(name, trained, data):
+    from syno.engines.onnx import calibrated
+
+    if not engine.available([name]):
+        pytest.skip(f"the inference engine {name} is not installed")
+    inputs = data.tensors[0]
+    samples, example = list(inputs[:64].split(32)), inputs[:1]
+    net = calibrated(name, trained, example, samples, 1)
+    with torch.no_grad():
+        expected = trained(inputs[64:128])
+    found = net(inputs[64:128])
+    assert (found - expected).abs().max() < 0.15 * expected.abs().max()
+    assert (found.argmax(1) == expected.argmax(1)).float().mean() > 0.95
+    # Ranges of one sample with small numbers clip all others.
+    narrow = calibrated(name, trained, example, [0.05 * samples[0][:1]], 1)
+    assert (narrow(inputs[64:128]) - expected).abs().max() > 0.3 * expected.abs().max()
+    assert torch.equal(torch.from_numpy(net.once().copy()), net(example))
+
+
+@pytest.mark.slow
+def test_int8_of_the_original_in_other_engines_is_a_row_with_its_accuracy(
+    trained, data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(rivals, "_ENGINES", ())
+    monkeypatch.setattr(rivals.Rivals, "_tuned_original", lambda self, first: None)
+    monkeypatch.setattr(rivals.Rivals, "_sized", lambda self, way, network: None)
+    monkeypatch.setattr(rivals.Rivals, "_everywhere_it_fits", lambda self, name: {})
+    found = adapt(trained, data, str(tmp_path / "runs.db"), rivals=True)
+    names = engine.available(["onnxruntime-int8", "openvino-int8"])
+    rows = [row for row in found.rivals if row.engine in names]
+    assert [row.name for row in rows] == [f"original, {name}" for name in names]
+    for row in rows:
+        assert row.about == "calibrated on 256 training samples"
+        assert row.value == pytest.approx(found.original.value, abs=0.06)
+        assert row.ratio > 0
 
 
 def test_the_results_are_written(found, tmp_path):

@@ -17,7 +17,13 @@ from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.progress import Observer
-from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow, SlotRow
+from syno.adaptation.pipeline.results import (
+    Adaptation,
+    AdaptedNetwork,
+    NetworkRow,
+    Reached,
+    SlotRow,
+)
 from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
@@ -159,9 +165,9 @@ def _adapted(
             chosen.append(scored.selector.select(goals, run.refitting, over))
     run.progress("choice", len(wanted), len(wanted), "")
     networks = []
-    for number, selected in enumerate(chosen):
+    for number, (goals, selected) in enumerate(zip(wanted, chosen, strict=True)):
         with journal.phase("fine-tuning"):
-            networks.append(_network(run, scored, selected, len(chosen) - number))
+            networks.append(_network(run, scored, goals, selected, len(chosen) - number))
     others: list[tuple[NetworkRow, nn.Module | None]] = []
     failures: dict[str, str] = {}
     if rivals:
@@ -190,7 +196,9 @@ def _adapted(
     )
 
 
-def _network(run: Run, scored: Scored, selected: Selected, left: int) -> AdaptedNetwork:
+def _network(
+    run: Run, scored: Scored, goals: Sequence[Goal], selected: Selected, left: int
+) -> AdaptedNetwork:
     """Fine-tune a network; left: how many are not fine-tuned yet, with this one."""
     choice = scored.selector.candidates(selected.choice)
 
@@ -213,7 +221,23 @@ def _network(run: Run, scored: Scored, selected: Selected, left: int) -> Adapted
     )
     costs = scored.selector.costs(selected.choice)
     row = dataclasses.replace(row, macs=round(costs[MACS]), params=round(costs[PARAMS]))
-    return AdaptedNetwork(row, _slot_rows(scored, selected), net)
+    slots = _slot_rows(scored, selected)
+    reached = tuple(_reached(each, scored.original, row, slots) for each in goals)
+    return AdaptedNetwork(dataclasses.replace(row, goals=reached), slots, net)
+
+
+def _reached(
+    goal: Goal, original: NetworkRow, row: NetworkRow, slots: Sequence[SlotRow]
+) -> Reached:
+    """What a network reached of a goal."""
+    before, after = {
+        LATENCY: (original.latency_ms, row.latency_ms),
+        SLOTS: (sum(each.before_ms for each in slots), sum(each.after_ms for each in slots)),
+        MACS: (original.macs, row.macs),
+        PARAMS: (original.params, row.params),
+    }[goal.resource]
+    assert before and after is not None
+    return Reached(goal.resource, goal.limit(before) / before, after / before)
 
 
 def _final(

@@ -88,6 +88,12 @@ def _lead(found: Adaptation) -> dict[str, object]:
         "original": show(found.original.value),
         "candidates": found.candidates,
         "slots": len(found.networks[0].slots) if found.networks else 0,
+        "missed": [
+            f"The network {each.name} reaches {goal.text}"
+            for each in found.networks
+            for goal in each.row.goals
+            if goal.missed
+        ],
     }
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from syno.engines.compare import Comparison
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
+_EXACT = 0.005  # a goal is missed by more than this share of it
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,29 @@ class SlotRow:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """What a network reached of a goal: shares of what the original needs.
+
+    resource: as in `Goal`.
+    """
+
+    resource: str
+    wanted: float
+    reached: float
+
+    @property
+    def missed(self) -> bool:
+        """Whether the network needs more than the goal allows, by more than times are exact."""
+        return self.reached > (1 + _EXACT) * self.wanted
+
+    @property
+    def text(self) -> str:
+        """`0.363x of latency, goal 0.35x missed`."""
+        missed = " missed" if self.missed else ""
+        return f"{self.reached:.3f}x of {self.resource}, goal {self.wanted:.3g}x{missed}"
+
+
+@dataclass(frozen=True)
 class NetworkRow:
     """A network with its results.
 
@@ -58,7 +82,7 @@ class NetworkRow:
     test: the objective on the test split, the mean over seeds; tests: of each seed. ratio: the
     latency relative to the original network in the same run, and latency_ms that of the original
     times the ratio; engine: where. macs, params: of the whole network. seconds: of its
-    fine-tuning.
+    fine-tuning; length: of that of one seed, such as `13 epochs`. goals: what it reached of each.
     """
 
     name: str
@@ -75,6 +99,8 @@ class NetworkRow:
     params: int | None = None
     seconds: float = 0.0
     way: str = ""
+    length: str = ""
+    goals: tuple[Reached, ...] = ()
 
 
 @dataclass
@@ -165,14 +191,19 @@ class Adaptation:
                 lambda row: "" if row.latency_ms is None else numbers.milliseconds(row.latency_ms),
             ),
             ("speed-up>", lambda row: numbers.speedup(row.ratio) if row.ratio else ""),
+            ("trained>?", lambda row: row.length),
             ("MACs>?", lambda row: "" if row.macs is None else numbers.count(row.macs)),
             ("params>?", lambda row: "" if row.params is None else numbers.count(row.params)),
             ("engine?", lambda row: row.engine),
         ).without_empty()
 
     def sections(self) -> list[Section]:
-        """The tables of networks, of the slots of each network, and of the time, for printing."""
-        found = [Section("Networks", f"  {self.study}", table=self.table())]
+        """What was reached of each goal, and tables of networks, slots and times, for printing."""
+        goals = [
+            (each.name, "; ".join(goal.text for goal in each.row.goals)) for each in self.networks
+        ]
+        found = [Section("Goals", facts=goals)]
+        found.append(Section("Networks", f"  {self.study}", table=self.table()))
         for each in self.networks:
             found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
         if self.engines is not None:

@@ -29,6 +29,8 @@ from syno.train import Fidelity
 # The original in engines of others, where they are installed.
 _ENGINES = ("eager", "onnxruntime", "openvino", "syno", "syno-cpp")
 _INT8_ENGINES = ("onnxruntime-int8", "openvino-int8")
+# Training samples that give the ranges of INT8.
+_CALIBRATION = 256
 # The hand-made replacement of convolutions, in all slots, whatever its latency is.
 _CLASSIC = "depthwise-separable"
 # A size is searched until the latency is within this share of the original's, or so often.
@@ -72,6 +74,10 @@ class Rivals:
         ]
         steps: list[tuple[str, Callable[[], None]]] = [
             ("the original in other engines", self._other_engines),
+            *(
+                (f"the original in {name}", functools.partial(self._int8_engine, name))
+                for name in engines.available(_INT8_ENGINES)
+            ),
             ("the original in INT8", self._int8),
             ("the original, trained on", lambda: self._tuned_original(networks[0].name)),
         ]
@@ -115,7 +121,7 @@ class Rivals:
         yield Way("channel pruning", "fewest weights pruned", lambda share: pruned(bare, share))
         yield Way(
             "narrower network",
-            "as pruned, trained from random weights",
+            "as pruned, from random weights, with the original as teacher",
             lambda share: _fresh(pruned(bare, share), self._seed),
             fresh=True,
         )
@@ -251,20 +257,15 @@ class Rivals:
 
     def _other_engines(self) -> None:
         """The original network in every engine that is installed."""
-        wanted = [
-            name
-            for name in (*engines.available(_ENGINES), *engines.available(_INT8_ENGINES))
-            if name != self._options.engine
-        ]
+        wanted = [name for name in engines.available(_ENGINES) if name != self._options.engine]
         found = self._journal.once("engines", "original", lambda: self._engine_ratios(wanted))
         for name, ratio in found.items():
-            int8 = name in _INT8_ENGINES
             self._rows.append(
                 (
                     NetworkRow(
                         name=f"original, {name}",
-                        about="latency only" if int8 else "the same network",
-                        value=None if int8 else self._journal.get("original", "")["value"],
+                        about="the same network",
+                        value=self._journal.get("original", "")["value"],
                         ratio=ratio,
                         latency_ms=ratio * self._original_ms,
                         engine=name,
@@ -283,6 +284,32 @@ class Rivals:
                 self._failures[f"original, {name}"] = first_line(error)
         return found
 
+    def _int8_engine(self, name: str) -> None:
+        """The original in INT8 in an engine of others, calibrated on training samples."""
+        from syno.engines.onnx import calibrated
+
+        net = plain(self._subject.original)
+        samples = self._subject.inputs(_CALIBRATION)
+        made = calibrated(name, net, self._subject.example, samples, self._options.threads)
+
+        def measure() -> dict[str, Any]:
+            return {
+                "value": self._subject.value(made),
+                "ratio": self._clock.ratio_of(made.once),
+            }
+
+        found = self._journal.once("int8 engine", name, measure)
+        row = NetworkRow(
+            name=f"original, {name}",
+            about=f"calibrated on {_CALIBRATION} training samples",
+            value=found["value"],
+            ratio=found["ratio"],
+            latency_ms=found["ratio"] * self._original_ms,
+            engine=name,
+            way="original, INT8 of other engines",
+        )
+        self._rows.append((row, made))
+
     def _int8(self) -> None:
         self._quantized("original", plain(self._subject.original))
 
@@ -290,7 +317,7 @@ class Rivals:
         """A network in INT8 of PyTorch, calibrated on training samples."""
 
         def measure() -> dict[str, Any]:
-            quantized = quantize(net, self._subject.inputs(256)).net
+            quantized = quantize(net, self._subject.inputs(_CALIBRATION)).net
             value = self._subject.value(quantized)
             ratio = self._clock.ratio_of(lambda: quantized(self._subject.example))
             return {"value": value, "latency_ms": ratio * self._original_ms}
