@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 from syno.operands.options import study as study_option
 from syno.options import AdaptOptions, FidelityOptions
 
@@ -194,7 +195,7 @@ def command(given: _Arguments) -> int:
     if given.out is not None:
         _export(found, given.out, given.format_)
     if given.as_json:
-        output.print_json(found.to_json() | {"store": given.store})
+        print_results(found.to_json() | {"store": given.store})
     else:
         _print(found, given)
     return framework.OK if found.best is not None else framework.NEGATIVE

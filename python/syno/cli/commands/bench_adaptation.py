@@ -10,6 +10,7 @@ from syno._util import numbers
 from syno._util.options import option
 from syno.cli import framework, output
 from syno.cli.commands.adapt import AdaptationArguments, watch
+from syno.cli.results import print_results
 
 if TYPE_CHECKING:
     from syno.experiments.adaptation import PredictorRanking
@@ -61,7 +62,7 @@ def command(given: _Arguments) -> int:
             progress=watch(move),
         )
     if given.as_json:
-        output.print_json(described(found))
+        print_results(described(found))
     else:
         _print(found)
     return framework.OK

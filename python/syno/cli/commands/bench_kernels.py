@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 
 if TYPE_CHECKING:
     from syno import Operator
@@ -148,7 +149,7 @@ def _measure(
         watched=progress_of,
     )
     if given.as_json:
-        output.print_json(described(runs, tuple(batches), given.rounds))
+        print_results(described(runs, tuple(batches), given.rounds))
     else:
         for batch, run in zip(batches, runs, strict=True):
             _print(run, batch)

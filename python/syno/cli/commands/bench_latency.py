@@ -9,6 +9,7 @@ from pathlib import Path
 from syno._util.options import Options, option, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ def command(given: _Arguments) -> int:
     found = accuracies(rows, given.seed)
     noisy = sum(row.noisy for row in rows.measured)
     if given.as_json:
-        output.print_json(
+        print_results(
             {
                 "accuracies": [dataclasses.asdict(each) for each in found],
                 "device": rows.device.to_json(),
@@ -80,7 +81,8 @@ def command(given: _Arguments) -> int:
                 "noisy": noisy,
                 "pending": rows.pending,
                 "missing": [[*row.name, row.reason] for row in rows.missing],
-            }
+            },
+            threads=rows.device.threads,
         )
     else:
         output.show(table(found))

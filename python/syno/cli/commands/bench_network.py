@@ -11,6 +11,7 @@ from syno._util.errors import UserError
 from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 
 if TYPE_CHECKING:
     from syno.engines.compare import Comparison
@@ -89,7 +90,7 @@ def command(given: _Arguments) -> int:
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
         )
     if given.as_json:
-        output.print_json(described(found, given.model, example))
+        print_results(described(found, given.model, example))
     else:
         _print(found, given.model, given.batch)
     if given.picture is not None:

@@ -13,6 +13,7 @@ from syno._util import numbers
 from syno._util.options import Options, option
 from syno._util.tables import Table
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 
 if TYPE_CHECKING:
     from syno.benchmark.scale import OperationTime, ScaleResults
@@ -83,7 +84,7 @@ def command(given: _Arguments) -> int:
             progress=lambda done, total, what: move(done, f"of {total:,}: {what}"),
         )
     if given.as_json:
-        output.print_json(found.described())
+        print_results(found.described())
     else:
         _print(found)
     if given.picture is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from syno._util.options import Options, option
 from syno.cli import framework, output
+from syno.cli.results import print_results
 
 if TYPE_CHECKING:
     from syno.benchmark import SearchResults
@@ -81,7 +82,7 @@ def command(given: _Arguments) -> int:
             progress=lambda done, total, what: move(done, what),
         )
     if given.as_json:
-        output.print_json(found.described())
+        print_results(found.described())
     else:
         _print(found)
     if given.picture is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def command(given: _Arguments) -> int:
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
         )
     if given.as_json:
-        output.print_json(described(run, given.model, given.batch))
+        print_results(described(run, given.model, given.batch))
     else:
         _print(run, given.model, given.batch)
     return framework.OK

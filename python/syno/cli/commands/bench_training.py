@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 
 if TYPE_CHECKING:
     from syno.measure.training_steps import TrainingSteps
@@ -69,7 +70,7 @@ def command(given: _Arguments) -> int:
             progress=lambda name: move(next(steps), name),
         )
     if given.as_json:
-        output.print_json(described(found, given.model))
+        print_results(described(found, given.model))
     else:
         _print(found, given.model)
     return framework.OK

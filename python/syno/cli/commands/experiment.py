@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from syno._util import numbers as fmt
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 from syno.experiments.options import SAMPLE_DEPTH, SAMPLES, TRIALS
 from syno.space.options import rules_off, threads
 from syno.space.specification_options import NamedSpecification
@@ -71,7 +72,7 @@ def canonical_rate_command(given: _CanonicalRateArguments) -> int:
         )
     save_canonical_rate(result, given.picture)
     if given.as_json:
-        output.print_json(result.as_json() | {"picture": str(given.picture)})
+        print_results(result.as_json() | {"picture": str(given.picture)}, threads=given.threads)
     else:
         _print_rate(result, given.picture)
     return framework.OK if result.samples >= given.samples else framework.NEGATIVE
@@ -125,7 +126,7 @@ def distance_ablation_command(given: _DistanceAblationArguments) -> int:
         )
     save_ablation(result, given.picture)
     if given.as_json:
-        output.print_json(result.as_json() | {"picture": str(given.picture)})
+        print_results(result.as_json() | {"picture": str(given.picture)}, threads=given.threads)
     else:
         _print_ablation(result, given.picture)
     return framework.OK if any(run.valid for run in result.guided) else framework.NEGATIVE

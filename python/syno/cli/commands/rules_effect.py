@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from syno._util.options import Options, group, option
 from syno.cli import framework, output
+from syno.cli.results import print_results
 from syno.space.options import EFFECT_NODES, depth, max_nodes, threads
 from syno.space.specification_options import NamedSpecification, checked_depth
 from syno.space.tables import effects_table
@@ -60,7 +61,8 @@ def command(given: _Arguments) -> int:
         )
         found.extend(effects)
     if given.as_json:
-        output.print_json({"depth": wanted, "effects": [effect.as_json() for effect in found]})
+        listed = [effect.as_json() for effect in found]
+        print_results({"depth": wanted, "effects": listed}, threads=given.threads)
     elif given.markdown:
         output.echo(effects_table(found).markdown())
     else:

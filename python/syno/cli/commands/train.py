@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from syno._util.command_line import report_line
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 from syno.options import (
     FidelityOptions,
     IsolationOptions,
@@ -151,7 +152,7 @@ def command(given: _Arguments) -> int:
     if given.as_json:
         rows = [row.to_json() for row in trained.rows]
         content = {"store": given.store, "study": trained.study}
-        output.print_json(content | {"fidelity": trainings.fidelity.to_json(), "results": rows})
+        print_results(content | {"fidelity": trainings.fidelity.to_json(), "results": rows})
     else:
         fidelity, recipe = trainings.fidelity, trainings.fidelity.recipe
         rest = f"  fidelity {fidelity.name}, recipe {recipe.name} {recipe.version}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from syno._util.errors import UserError
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
+from syno.cli.results import print_results
 from syno.codegen import emitters
 from syno.operands import sizes
 from syno.operands.options import Operand
@@ -123,7 +124,7 @@ def _verify_random(given: _Arguments, count: int, names: tuple[str, ...]) -> int
             progress=lambda done, mismatches: move(done, f"{mismatches:,} mismatches"),
         )
     if given.as_json:
-        output.print_json(result.to_json())
+        print_results(result.to_json(), threads=jobs)
     else:
         _print_random(result)
     return framework.NEGATIVE if result.mismatches else framework.OK
