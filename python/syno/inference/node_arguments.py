@@ -31,6 +31,10 @@ class NodeArguments:
         self._unread.pop(name, None)
         return self._values[name]
 
+    def get(self, name: str, default: Any) -> Any:
+        """An argument that not all overloads have."""
+        return self[name] if name in self._values else default
+
     def __contains__(self, name: str) -> bool:
         return name in self._values
 

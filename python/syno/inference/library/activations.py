@@ -2,123 +2,141 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
+from syno.inference.library.elementwise import between, formula
 from syno.inference.library.program import Value, number
+from syno.inference.library.registry import Code
 from syno.inference.library.registry import code as _code
+from syno.inference.node_arguments import NodeArguments
+from syno.inference.passes.epilogues import activation_of
 
 if TYPE_CHECKING:
     from syno.inference.library.lower import _Lowering
 
 _aten = torch.ops.aten
+# Activations by the names of epilogues, as structs of the runtime.
+STRUCTS = {
+    "relu": "Relu",
+    "relu6": "Relu6",
+    "silu": "Silu",
+    "gelu": "Gelu",
+    "gelu_tanh": "GeluTanh",
+    "hardswish": "Hardswish",
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "hardsigmoid": "Hardsigmoid",
+}
 _SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
 # `exp_of` is for numbers of at most 0.
-_EXP = "a < Vector{} ? exp_of(a) : splat(1.0f) / exp_of(-a)"
+_EXP = """[&] {
+    const Vector half = splat(1.0f) / exp_of(splat(-0.5f) * magnitude(@self));
+    return @self < Vector{} ? exp_of(@self) : half * half;
+  }()"""
+_LOG_SIGMOID = """lesser(@self, Vector{}) -
+    lanes_of([](float v) { return __builtin_log1pf(v); }, exp_of(-magnitude(@self)))"""
 _MISH = """[&] {
-    const Vector e = exp_of(-magnitude(a)), one = splat(1.0f), two = splat(2.0f);
+    const Vector e = exp_of(-magnitude(@self)), one = splat(1.0f), two = splat(2.0f);
     const Vector below = e * (e + two), above = two * e;
-    return a < Vector{} ? a * below / (below + two) : a * (one + above) / (one + above * (one + e));
+    return @self < Vector{} ? @self * below / (below + two)
+                            : @self * (one + above) / (one + above * (one + e));
   }()"""
 # log(1 + e) = 2 * atanh(e / (2 + e)), whose series has terms of at most 1/3 to the power.
 _SOFTPLUS = """[&] {
-    const Vector s = splat(@BETA@) * a, e = exp_of(-magnitude(s)), z = e / (splat(2.0f) + e);
+    const Vector s = @beta * @self, e = exp_of(-magnitude(s)), z = e / (splat(2.0f) + e);
     const Vector square = z * z;
     Vector sum = splat(1.0f / 15);
     for (int n = 13; n > 0; n -= 2) sum = sum * square + splat(1.0f / n);
-    const Vector found = (Relu::of(s) + splat(2.0f) * z * sum) / splat(@BETA@);
-    return s > splat(@THRESHOLD@) ? a : found;
+    const Vector found = (Relu::of(s) + splat(2.0f) * z * sum) / @beta;
+    return s > @threshold ? @self : found;
   }()"""
 
 
-def _numbers(node: fx.Node, **defaults: float) -> list[float]:
-    """The arguments of a call behind its tensor, by their names in ATen."""
-    given = dict(zip(defaults, node.args[1:], strict=False)) | dict(node.kwargs)
-    return [float(given.get(name, default)) for name, default in defaults.items()]  # type: ignore[arg-type]
+def _numbers(given: NodeArguments, *names: str) -> list[float]:
+    return [float(given[name]) for name in names]
+
+
+def _activation(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    # Which one it is depends on the other arguments.
+    given.without_effect("approximate", "min", "max", "min_val", "max_val")
+    found = activation_of(node)
+    assert found is not None
+    return formula(self, node, given, f"{STRUCTS[found]}::of(@self)")
+
+
+# How nodes are computed that are activations of epilogues.
+ACTIVATION = Code(_activation)
 
 
 @_code(_aten.leaky_relu.default)
-def _leaky_relu(self: _Lowering, node: fx.Node) -> None:
-    (slope,) = _numbers(node, negative_slope=0.01)
-    self._mapped(node, f"a > Vector{{}} ? a : splat({number(slope)}) * a")
+def _leaky_relu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(self, node, given, "@self > Vector{} ? @self : @negative_slope * @self")
 
 
 @_code(_aten.elu.default)
-def _elu(self: _Lowering, node: fx.Node) -> None:
-    alpha, scale, within = _numbers(node, alpha=1.0, scale=1.0, input_scale=1.0)
-    self._mapped(node, _of_elu(alpha, scale, within))
+def _elu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    alpha, scale, within = _numbers(given, "alpha", "scale", "input_scale")
+    return formula(self, node, given, _of_elu(alpha, scale, within))
 
 
 @_code(_aten.celu.default)
-def _celu(self: _Lowering, node: fx.Node) -> None:
-    (alpha,) = _numbers(node, alpha=1.0)
-    self._mapped(node, _of_elu(alpha, 1.0, 1.0 / alpha))
+def _celu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    (alpha,) = _numbers(given, "alpha")
+    return formula(self, node, given, _of_elu(alpha, 1.0, 1.0 / alpha))
 
 
 @_code(_aten.selu.default)
-def _selu(self: _Lowering, node: fx.Node) -> None:
-    self._mapped(node, _of_elu(_SELU["alpha"], _SELU["scale"], 1.0))
+def _selu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(self, node, given, _of_elu(_SELU["alpha"], _SELU["scale"], 1.0))
 
 
 def _of_elu(alpha: float, scale: float, within: float) -> str:
-    below = f"exp_of(a > Vector{{}} ? Vector{{}} : splat({number(within)}) * a) - splat(1.0f)"
-    return (
-        f"a > Vector{{}} ? splat({number(scale)}) * a : splat({number(alpha * scale)}) * ({below})"
-    )
+    factor, low = f"splat({number(scale)})", f"splat({number(alpha * scale)})"
+    below = f"exp_of(@self > Vector{{}} ? Vector{{}} : {_exponent(within)}) - splat(1.0f)"
+    return f"@self > Vector{{}} ? {factor} * @self : {low} * ({below})"
+
+
+def _exponent(within: float) -> str:
+    return f"splat({number(within)}) * @self"
 
 
 @_code(_aten.mish.default)
-def _mish(self: _Lowering, node: fx.Node) -> None:
-    self._mapped(node, _MISH)
+def _mish(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(self, node, given, _MISH)
 
 
 @_code(_aten.softplus.default)
-def _softplus(self: _Lowering, node: fx.Node) -> None:
-    beta, threshold = _numbers(node, beta=1.0, threshold=20.0)
-    code = _SOFTPLUS.replace("@BETA@", number(beta)).replace("@THRESHOLD@", number(threshold))
-    self._mapped(node, code)
+def _softplus(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(self, node, given, _SOFTPLUS)
+
+
+@_code(_aten.log_sigmoid.default)
+def _log_sigmoid(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(self, node, given, _LOG_SIGMOID)
 
 
 @_code(_aten.exp.default)
-def _exp(self: _Lowering, node: fx.Node) -> None:
-    self._mapped(node, _EXP)
+def _exp(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(self, node, given, _EXP)
 
 
 @_code(_aten.prelu.default)
-def _prelu(self: _Lowering, node: fx.Node) -> None:
-    x, held = self._get(node.args[0]), self._get(node.args[1])
+def _prelu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    x, held = self._get(given["self"]), self._get(given["weight"])
     over = held.view.view([1, -1, *[1] * (x.view.dim() - 2)] if x.view.dim() > 1 else [-1])
-    self._mapped(node, "a > Vector{} ? a : b * a", Value(held.buffer, over))
+    return self._mapped(node, "a > Vector{} ? a : b * a", x, Value(held.buffer, over))
 
 
-@_code(_aten.clamp.default)
-def _clamp(self: _Lowering, node: fx.Node) -> None:
-    given = dict(zip(("min", "max"), node.args[1:], strict=False)) | dict(node.kwargs)
-    least, most = given.get("min"), given.get("max")
-    low = -math.inf if least is None else float(least)  # type: ignore[arg-type]
-    high = math.inf if most is None else float(most)  # type: ignore[arg-type]
-    self._mapped(node, _between(low, high))
+@_code(_aten.glu.default)
+def _glu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    x = self._get(given["self"])
+    halves = [Value(x.buffer, half) for half in x.view.chunk(2, given["dim"])]
+    return self._mapped(node, "a * Sigmoid::of(b)", *halves)
 
 
 @_code(_aten.hardtanh.default)
-def _hardtanh(self: _Lowering, node: fx.Node) -> None:
-    self._mapped(node, _between(*_numbers(node, min_val=-1.0, max_val=1.0)))
-
-
-def _between(least: float, most: float) -> str:
-    # As in PyTorch, the upper bound counts where the two contradict each other.
-    low, high = (f"splat({number(each)})" for each in (min(least, most), most))
-    return f"a < {low} ? {low} : a > {high} ? {high} : a"
-
-
-@_code(_aten.abs.default)
-def _abs(self: _Lowering, node: fx.Node) -> None:
-    self._mapped(node, "magnitude(a)")
-
-
-@_code(_aten.neg.default)
-def _neg(self: _Lowering, node: fx.Node) -> None:
-    self._mapped(node, "-a")
+def _hardtanh(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(self, node, given, between(*_numbers(given, "min_val", "max_val")))

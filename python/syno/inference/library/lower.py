@@ -4,41 +4,34 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import fx
 
-from syno._util.errors import UserError
+from syno._util.errors import InternalError, UserError
 from syno.inference.layer import Layer
 from syno.inference.library import activations as activations
+from syno.inference.library import elementwise as elementwise
+from syno.inference.library import joins as joins
+from syno.inference.library import language as language
+from syno.inference.library import norms as norms
 from syno.inference.library import pooling as pooling
 from syno.inference.library import program as memory
+from syno.inference.library import reductions as reductions
 from syno.inference.library import resample as resample
-from syno.inference.library.language import check_types
-from syno.inference.library.program import Address, Buffer, Call, Program, Step, Value, number
-from syno.inference.library.registry import CODE
-from syno.inference.library.registry import code as _code
-from syno.inference.passes.clean import constants, only_user
-from syno.inference.passes.epilogues import activation_of, batch_norm_of
+from syno.inference.library.activations import ACTIVATION
+from syno.inference.library.program import Address, Buffer, Call, Program, Step, Value
+from syno.inference.library.registry import CODE, Code, first_result
+from syno.inference.node_arguments import NodeArguments
+from syno.inference.passes.clean import constants
+from syno.inference.passes.epilogues import activation_of
 from syno.inference.passes.layers import WHY
 from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
-# Activations by the names of epilogues, as structs of the runtime.
-_ACTIVATIONS = {
-    "relu": "Relu",
-    "relu6": "Relu6",
-    "silu": "Silu",
-    "gelu": "Gelu",
-    "gelu_tanh": "GeluTanh",
-    "hardswish": "Hardswish",
-    "sigmoid": "Sigmoid",
-    "tanh": "Tanh",
-    "hardsigmoid": "Hardsigmoid",
-}
 VIEWS = {
     _aten.permute.default,
     _aten.transpose.int,
@@ -55,15 +48,11 @@ VIEWS = {
     _aten.chunk.default,
     _aten.unbind.int,
     _aten.narrow.default,
+    _aten.diagonal.default,
+    _aten.unfold.default,
 }
 RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
-_BINARY: dict[object, str] = {
-    _aten.add.Tensor: "+",
-    _aten.sub.Tensor: "-",
-    _aten.mul.Tensor: "*",
-    _aten.div.Tensor: "/",
-    _aten.rsub.Scalar: "-",  # the other way round
-}
+_INSTEAD = "what to do: use syno.compile, where it stays PyTorch, or the format aoti"
 # Elements of a row that a thread computes at once, so that long rows can be shared.
 _RUN = 1024
 
@@ -90,7 +79,8 @@ class _Lowering:
             elif node.op == "output":
                 self._output(node)
             elif node.op == "call_module":
-                self.values[node] = self._layer(node)
+                with _naming(node):
+                    self.values[node] = self._layer(node)
             elif node.op == "call_function":
                 with _naming(node):
                     self._function(node)
@@ -120,7 +110,10 @@ class _Lowering:
         if not isinstance(found, fx.Node) or not isinstance(self._get(found), Value):
             raise UserError("the network gives several outputs\n  expected: one tensor")
         value = self._get(found)
-        if not _is_whole(value) or value.buffer.whole is not None:
+        _check_whole(value)
+        if value.view.dtype != torch.float32:
+            raise UserError(f"the network gives {_type(value)}\n  expected: torch.float32")
+        if not value.is_whole or value.buffer.whole is not None:
             copy = self.program.new(value.shape)
             self._map(copy, [value], "a", "copy to the output")
             value = copy
@@ -130,14 +123,17 @@ class _Lowering:
     def _get(self, node: object) -> Any:
         assert isinstance(node, fx.Node)
         if node not in self.values:
-            assert node.op == "get_attr"
+            if node.name not in self.held:
+                raise UserError(
+                    f"the network library has no code for what '{node.name}' stands for"
+                )
             self.values[node] = self.program.constant(self.held[node.name])
         return self.values[node]
 
     def _contiguous(self, value: Value) -> Value:
         if value.contiguous:
             return value
-        copy = self.program.new(value.shape)
+        copy = self.program.new(value.shape, value.view.dtype)
         self._map(copy, [value], "a", "copy in order")
         return copy
 
@@ -157,6 +153,7 @@ class _Lowering:
         layer = self.modules[str(node.target)]
         assert isinstance(layer, Layer)
         operands = [self._contiguous(self._get(argument)) for argument in node.args]
+        _check_operands(operands)
         residual = operands[1] if len(operands) > 1 else None
         channel = layer.parts.channel
         held = None if channel is None else self.program.constant(channel)
@@ -164,7 +161,15 @@ class _Lowering:
         about = ", ".join([layer.name, *layer.parts.sources])
         number = len(self.program.layers)
         self.program.layers.append(layer)
-        samples = 1 if layer.computation.operator.batch is None else operands[0].shape[0]
+        operator = layer.computation.operator
+        samples = 1 if operator.batch is None else operands[0].shape[0]
+        shapes = operator.shapes(layer.computation.binding)
+        for value, sizes in ((operands[0], shapes.input), (writes, shapes.output)):
+            expected = list(sizes) if operator.batch is None else [samples, *sizes[1:]]
+            if value.shape != expected:
+                raise InternalError(f"the layer {layer.name} of {expected} has {value.shape}")
+        if residual is not None and residual.shape != writes.shape:
+            raise InternalError(f"the layer {layer.name} adds {residual.shape} to {writes.shape}")
         call = Call(number, operands[0], held, residual, writes, about, samples)
         self.program.steps.append(call)
         return writes
@@ -174,31 +179,52 @@ class _Lowering:
     def _function(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             self.values[node] = self._get(node.args[0])[node.args[1]]
-            return
-        if node.target in VIEWS:
+            if self.values[node] is None:
+                raise UserError(
+                    f"the network library has no code for result {node.args[1]} of "
+                    f"'{node.args[0].target}'"  # type: ignore[union-attr]
+                )
+        elif node.target in VIEWS:
             self.values[node] = self._view(node)
-            return
-        if node.target in RESHAPES:
+        elif node.target in RESHAPES:
             value, shape = self._get(node.args[0]), list(node.meta["val"].shape)
             self.values[node] = self._reshaped(value, shape)
-            return
-        if node.target is not _aten.embedding.default:
-            check_types(
-                node,
-                [v for n in node.all_input_nodes for v in [self._get(n)] if isinstance(v, Value)],
-            )
-        activation = activation_of(node)
-        if activation is not None:
-            self._mapped(node, f"{_ACTIVATIONS[activation]}::of(a)")
-            return
-        made = CODE.get(node.target)
+        else:
+            self._compute(node)
+
+    def _compute(self, node: fx.Node) -> None:
+        made = CODE.get(node.target) if activation_of(node) is None else ACTIVATION
         if made is None:
             why = f": {node.meta[WHY]}" if WHY in node.meta else ""
             raise UserError(
-                f"the network library has no code for '{node.target}'{why}\n"
-                "  what to do: use syno.compile, where it stays PyTorch, or the format aoti"
+                f"the network library has no code for '{node.target}'{why}\n  {_INSTEAD}"
             )
-        made(self, node)
+        several = isinstance(node.meta["val"], (list, tuple))
+        result = first_result(node)
+        self._check_types(node, result, made)
+        given = NodeArguments(node)
+        found = made.compute(self, node, given)
+        if given.unread:
+            raise UserError(
+                f"the network library has no code for the argument '{given.unread[0]}' of "
+                f"'{node.target}'\n  {_INSTEAD}"
+            )
+        if found.shape != list(result.shape):
+            raise InternalError(f"'{node.target}' gives {found.shape}, not {list(result.shape)}")
+        self.values[node] = [found, *[None] * (len(node.meta["val"]) - 1)] if several else found
+
+    def _check_types(self, node: fx.Node, result: torch.Tensor, made: Code) -> None:
+        operands = [self._get(each) for each in node.all_input_nodes]
+        if not made.ids:
+            _check_operands(operands)
+        if result.dtype != (torch.bool if made.truth else torch.float32):
+            raise UserError(
+                f"the network library has no code for '{node.target}' that gives {result.dtype}"
+                f"\n  {_INSTEAD}"
+            )
+        if not made.empty:
+            for each in operands:
+                _check_whole(each)
 
     def _view(self, node: fx.Node) -> Any:
         value = self._get(node.args[0])
@@ -214,16 +240,20 @@ class _Lowering:
             copy = self._contiguous(value)
             return Value(copy.buffer, copy.view.view(shape))
 
-    def _mapped(self, node: fx.Node, expression: str, *more: Value) -> None:
-        """The value of a node, as large as its first operand a; b, c, ... are the others."""
-        x = self._get(node.args[0])
-        y = self.program.new(x.shape)
-        self.values[node] = self._map(y, [x, *more], expression, module_name(node))
+    def _mapped(self, node: fx.Node, expression: str, *operands: Value) -> Value:
+        """The value of a node by an expression of its operands a, b, c, ..., broadcast."""
+        result = first_result(node)
+        y = self.program.new(result.shape, result.dtype)
+        return self._map(y, operands, expression, module_name(node))
 
     def _map(self, y: Value, operands: Sequence[Value], expression: str, about: str) -> Value:
         """y = expression of a, b, c, ...: the operands, which are broadcast."""
+        if y.view.numel() == 0:
+            return y
         views = [value.view.expand(y.view.shape) for value in operands]
         sizes, strides = _collapsed(list(y.shape), [list(v.stride()) for v in (y.view, *views)])
+        if sizes[-1] > 1 and strides[0][-1] != 1:  # elements of the result that lie apart
+            sizes, strides = [*sizes, 1], [[*of, 0] for of in strides]
         inner = sizes[-1]
         blocks = -(-inner // _RUN)
         outer = math.prod(sizes[:-1])
@@ -256,8 +286,26 @@ class _Lowering:
                 f"{{\n  [[maybe_unused]] const long i = {index};\n  map_row({arguments});\n}}"
             )
 
-        assert inner == 1 or strides[0][-1] == 1
         return self._step(code, operands, y, about)
+
+
+def _type(value: Value) -> str:
+    return "token ids" if value.view.dtype == torch.int64 else str(value.view.dtype)
+
+
+def _check_operands(values: Iterable[Value]) -> None:
+    """UserError for token ids, which only embeddings and views read."""
+    for value in values:
+        if value.view.dtype not in (torch.float32, torch.bool):
+            raise UserError(f"the network library computes nothing of {_type(value)}\n  {_INSTEAD}")
+
+
+def _check_whole(value: Value) -> None:
+    if value.view.numel() == 0:
+        raise UserError(
+            "the network library has no code for a tensor without elements\n"
+            f"  got: the shape {value.shape}"
+        )
 
 
 @contextmanager
@@ -285,176 +333,3 @@ def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], l
     if not kept:
         kept = [(1, [0] * len(strides))]
     return [size for size, _ in kept], [[own[t] for _, own in kept] for t in range(len(strides))]
-
-
-def _is_whole(value: Value) -> bool:
-    """Whether a value is all of the memory of a step's result."""
-    buffer = value.buffer
-    return buffer.kind == memory.ARENA and value.contiguous and value.view.numel() == buffer.size
-
-
-@_code(*_BINARY)
-def _binary(self: _Lowering, node: fx.Node) -> None:
-    operands: list[Value] = []
-    terms: list[str] = []
-    for argument in node.args[:2]:
-        if isinstance(argument, fx.Node):
-            terms.append("abcdefgh"[len(operands)])
-            operands.append(self._get(argument))
-        else:
-            terms.append(f"splat({number(argument)})")  # type: ignore[arg-type]
-    if "alpha" in node.kwargs:
-        terms[1] = f"splat({number(node.kwargs['alpha'])}) * {terms[1]}"  # type: ignore[arg-type]
-    if node.target is _aten.rsub.Scalar:
-        terms.reverse()
-    y = self.program.new(node.meta["val"].shape)
-    sign = _BINARY[node.target]
-    self.values[node] = self._map(y, operands, f"{terms[0]} {sign} {terms[1]}", module_name(node))
-
-
-@_code(_aten.pow.Tensor_Scalar)
-def _power(self: _Lowering, node: fx.Node) -> None:
-    exponent = node.args[1]
-    if not isinstance(exponent, (int, float)) or exponent not in (2, 3):
-        raise UserError(f"the network library has no code for the power {exponent}")
-    self._mapped(node, " * ".join("a" * int(exponent)))
-
-
-@_code(_aten._native_batch_norm_legit_no_training.default)
-def _batch_norm(self: _Lowering, node: fx.Node) -> None:
-    found = batch_norm_of(node, self.held)
-    if found is None:
-        raise UserError("the BatchNorm has no constant statistics")
-    x = self._get(node.args[0])
-    over = [1, -1, *[1] * (x.view.dim() - 2)]
-    scale, shift = (self.program.constant(t) for t in found)
-    operands = [x, *(Value(v.buffer, v.view.view(over)) for v in (scale, shift))]
-    y = self.program.new(x.shape)
-    expression, made = "a * b + c", [node]
-    value = only_user(node)
-    following = None if value is None else only_user(value)
-    activation = None if following is None else activation_of(following)
-    if following is not None and activation is not None:
-        expression = f"{_ACTIVATIONS[activation]}::of({expression})"
-        made.append(following)
-    self._map(y, operands, expression, ", ".join(module_name(n) for n in made))
-    if following is not None and activation is not None:
-        self.values[following] = y
-    self.values[node] = [y, None, None]
-
-
-@_code(_aten.cat.default)
-def _cat(self: _Lowering, node: fx.Node) -> None:
-    parts: Sequence[fx.Node] = node.args[0]  # type: ignore[assignment]
-    y = self.program.new(node.meta["val"].shape)
-    dimension = int(node.args[1]) if len(node.args) > 1 else 0  # type: ignore[arg-type]
-    values = [self._get(part) for part in parts]
-    begin = 0
-    for place, value in enumerate(values):
-        size = value.shape[dimension]
-        slot = Value(y.buffer, y.view.narrow(dimension, begin, size))
-        begin += size
-        if slot.contiguous:
-            _place(y.buffer, int(slot.view.storage_offset()), values[place:])
-            if value.buffer.root is y.buffer and value.buffer.place == slot.view.storage_offset():
-                continue
-        self._map(slot, [value], "a", module_name(node))
-    self.values[node] = y
-
-
-def _place(joined: Buffer, offset: int, values: Sequence[Value]) -> None:
-    """Makes the first tensor be computed in the joined one, where it has memory of its own.
-
-    Or the joined tensor of an earlier step, which the first tensors are the parts of.
-    """
-    root = values[0].buffer.root
-    if root.kind != memory.ARENA or root is joined:
-        return
-    filled = 0
-    for value in values:
-        if not _is_whole(value) or value.buffer.root is not root or value.buffer.place != filled:
-            break
-        filled += value.buffer.size
-    if filled == root.size:
-        root.put_into(joined, offset)
-
-
-@_code(_aten.constant_pad_nd.default, _aten.pad.default)
-def _pad(self: _Lowering, node: fx.Node) -> None:
-    given = [*node.args[1:], *node.kwargs.values()]
-    if any(each not in (None, 0, "constant") for each in given[1:]):
-        raise UserError(f"the network library has no code for padding by {given[1:]}")
-    amounts: Sequence[int] = given[0]  # type: ignore[assignment]
-    x = self._get(node.args[0])
-    y = self.program.new(node.meta["val"].shape)
-    self._map(y, [], "Vector{}", f"{module_name(node)} (zeros)")
-    inside = y.view
-    for i, (before, size) in enumerate(zip(amounts[0::2], reversed(x.shape), strict=False)):
-        inside = inside.narrow(-1 - i, before, size)
-    self._map(Value(y.buffer, inside), [x], "a", f"{module_name(node)} (padded)")
-    self.values[node] = y
-
-
-@_code(_aten.mean.dim)
-def _mean(self: _Lowering, node: fx.Node) -> None:
-    x = self._get(node.args[0])
-    rank = x.view.dim()
-    dims = sorted(d % rank for d in node.args[1])  # type: ignore[union-attr]
-    rest = [d for d in range(rank) if d not in dims]
-    moved = self._contiguous(Value(x.buffer, x.view.permute([*rest, *dims])))
-    y = self.program.new(node.meta["val"].shape)
-    length = math.prod(x.shape[d] for d in dims)
-    rows = y.view.numel()
-    self.values[node] = self._step(
-        lambda at: f"mean_of_rows({at(moved)}, {at(y)}, {rows}, {length}, team);",
-        [moved],
-        y,
-        module_name(node),
-    )
-
-
-@_code(_aten.sum.dim_IntList)
-def _sum(self: _Lowering, node: fx.Node) -> None:
-    if not node.args[1]:
-        raise UserError("the network library has no code for a sum over all dimensions")
-    _mean(self, node)
-    mean, x = self.values[node], self._get(node.args[0])
-    y = self.program.new(mean.shape)
-    count = number(x.view.numel() // mean.view.numel())
-    self.values[node] = self._map(y, [mean], f"a * splat({count})", module_name(node))
-
-
-@_code(_aten.layer_norm.default)
-def _layer_norm(self: _Lowering, node: fx.Node) -> None:
-    x = self._contiguous(self._get(node.args[0]))
-    given = [*node.args[2:], *[None] * 3][:3]
-    weight, bias = (None if each is None else self._get(each) for each in given[:2])
-    epsilon = 1e-5 if given[2] is None else float(given[2])  # type: ignore[arg-type]
-    y = self.program.new(x.shape)
-    length = math.prod(node.args[1])  # type: ignore[arg-type]
-    rows = y.view.numel() // length
-    reads = [v for v in (x, weight, bias) if v is not None]
-
-    def code(at: Address) -> str:
-        held = ", ".join("nullptr" if v is None else at(v) for v in (weight, bias))
-        sizes = f"{rows}, {length}, {number(epsilon)}"
-        return f"layer_norm({at(x)}, {held}, {at(y)}, {sizes}, team);"
-
-    self.values[node] = self._step(code, reads, y, module_name(node))
-
-
-@_code(_aten.softmax.int)
-def _softmax(self: _Lowering, node: fx.Node) -> None:
-    x = self._contiguous(self._get(node.args[0]))
-    if int(node.args[1]) % x.view.dim() != x.view.dim() - 1:  # type: ignore[arg-type]
-        raise UserError(
-            "the network library has no code for a softmax over another dimension than the last one"
-        )
-    y = self.program.new(x.shape)
-    rows, length = y.view.numel() // x.shape[-1], x.shape[-1]
-    self.values[node] = self._step(
-        lambda at: f"softmax({at(x)}, {at(y)}, {rows}, {length}, team);",
-        [x],
-        y,
-        module_name(node),
-    )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
-from syno._util.errors import UserError
-from syno.inference.library.program import Address, number
+from syno.inference.library.program import Address, Value, number
 from syno.inference.library.registry import code as _code
+from syno.inference.library.registry import first_result
+from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import each_dimension, module_name
 
 if TYPE_CHECKING:
@@ -23,16 +24,21 @@ _MAXIMA: dict[object, int] = {
     _aten.max_pool1d.default: 1,
     _aten.max_pool2d.default: 2,
     _aten.max_pool3d.default: 3,
+    _aten.max_pool2d_with_indices.default: 2,
+    _aten.max_pool3d_with_indices.default: 3,
 }
 _AVERAGES: dict[object, int] = {
     _aten.avg_pool1d.default: 1,
     _aten.avg_pool2d.default: 2,
     _aten.avg_pool3d.default: 3,
 }
-_ADAPTIVE: dict[object, int] = {
-    _aten.adaptive_avg_pool1d.default: 1,
-    _aten.adaptive_avg_pool2d.default: 2,
-    _aten.adaptive_avg_pool3d.default: 3,
+_ADAPTIVE: dict[object, tuple[int, str]] = {
+    _aten.adaptive_avg_pool1d.default: (1, "adaptive_average_pool"),
+    _aten.adaptive_avg_pool2d.default: (2, "adaptive_average_pool"),
+    _aten.adaptive_avg_pool3d.default: (3, "adaptive_average_pool"),
+    _aten.adaptive_max_pool1d.default: (1, "adaptive_max_pool"),
+    _aten.adaptive_max_pool2d.default: (2, "adaptive_max_pool"),
+    _aten.adaptive_max_pool3d.default: (3, "adaptive_max_pool"),
 }
 
 
@@ -84,58 +90,57 @@ def _passes(maps: int, axes: Sequence[_Axis]) -> list[_Pass]:
 def _pooled(
     self: _Lowering,
     node: fx.Node,
+    given: NodeArguments,
     axes: Sequence[_Axis],
     written: Callable[[_Pass, str, str], str],
-) -> None:
+) -> Value:
     """Adds the passes. written: the code of one, with the names of its input and its output."""
-    x = self._contiguous(self._get(node.args[0]))
+    x = self._contiguous(self._get(given["self"]))
     for each in _passes(math.prod(x.shape[: -len(axes)]), axes):
         shape = [each.maps, each.height.out, each.width.out]
-        y = self.program.new(node.meta["val"].shape if each.last else shape)
+        y = self.program.new(first_result(node).shape if each.last else shape)
 
-        def step(at: Address, each: _Pass = each, x: Any = x, y: Any = y) -> str:
+        def step(at: Address, each: _Pass = each, x: Value = x, y: Value = y) -> str:
             return written(each, at(x), at(y))
 
         x = self._step(step, [x], y, module_name(node))
-    self.values[node] = x
+    return x
 
 
-def _axes(node: fx.Node, rank: int) -> list[_Axis]:
-    """The windows of a pooling by its first arguments: kernel, stride and padding."""
-    source = node.args[0]
-    assert isinstance(source, fx.Node)
-    kernel, stride, padding = [*node.args[1:], None, None, None][:3]
-    sizes = each_dimension(kernel, rank)
-    steps = each_dimension(stride, rank) if stride else sizes
-    around = each_dimension(padding or 0, rank)
-    inside, outside = (list(n.meta["val"].shape)[-rank:] for n in (source, node))
+def _axes(node: fx.Node, given: NodeArguments, rank: int) -> list[_Axis]:
+    """The windows of a pooling."""
+    given.without_effect("ceil_mode")  # the sizes of the result say it
+    sizes = each_dimension(given["kernel_size"], rank)
+    steps = each_dimension(given["stride"], rank) if given["stride"] else sizes
+    around = each_dimension(given["padding"], rank)
+    inside, outside = _sizes(node, given, rank)
     return [_Axis(*each) for each in zip(inside, outside, sizes, steps, around, strict=True)]
 
 
+def _sizes(node: fx.Node, given: NodeArguments, rank: int) -> tuple[list[int], list[int]]:
+    """Those of the maps, and of the result."""
+    return list(given["self"].meta["val"].shape[-rank:]), list(first_result(node).shape[-rank:])
+
+
 @_code(*_MAXIMA)
-def _max_pool(self: _Lowering, node: fx.Node) -> None:
-    rank = _MAXIMA[node.target]
-    if set(each_dimension(node.args[4] if len(node.args) > 4 else 1, rank)) != {1}:
-        raise UserError("the network library has no code for max pooling with dilation")
-    _pooled(
-        self,
-        node,
-        _axes(node, rank),
-        lambda each, x, y: f"max_pool<{each.windows}>({x}, {y}, team);",
+def _max_pool(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    axes = _axes(node, given, _MAXIMA[node.target])
+    return _pooled(
+        self, node, given, axes, lambda each, x, y: f"max_pool<{each.windows}>({x}, {y}, team);"
     )
 
 
 @_code(*_AVERAGES)
-def _average_pool(self: _Lowering, node: fx.Node) -> None:
-    _, padded, divisor = [*node.args[4:], *[None] * 3][:3]
+def _average_pool(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    padded, divisor = given["count_include_pad"], given.get("divisor_override", None)
 
     def divisor_of(each: _Pass) -> str:
         """By what a window at h, w is divided: its elements, or once the given number."""
         if divisor is not None:
-            return number(float(divisor) if each.last else 1.0)  # type: ignore[arg-type]
+            return number(float(divisor) if each.last else 1.0)
         counts = []
         for name, axis in zip("hw", (each.height, each.width), strict=True):
-            around = axis.padding if padded is None or padded else 0
+            around = axis.padding if padded else 0
             sizes = axis.stride, axis.padding, axis.kernel, -around, axis.size + around
             counts.append(f"covered({name}, {', '.join(map(str, sizes))})")
         return " * ".join(counts)
@@ -146,20 +151,19 @@ def _average_pool(self: _Lowering, node: fx.Node) -> None:
             f"[[maybe_unused]] long w) {{ return {divisor_of(each)}; }});"
         )
 
-    _pooled(self, node, _axes(node, _AVERAGES[node.target]), written)
+    return _pooled(self, node, given, _axes(node, given, _AVERAGES[node.target]), written)
 
 
 @_code(*_ADAPTIVE)
-def _adaptive(self: _Lowering, node: fx.Node) -> None:
-    rank = _ADAPTIVE[node.target]
-    source = node.args[0]
-    assert isinstance(source, fx.Node)
-    inside, outside = (list(n.meta["val"].shape)[-rank:] for n in (source, node))
+def _adaptive(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    rank, function = _ADAPTIVE[node.target]
+    given.without_effect("output_size")  # the sizes of the result say it
+    inside, outside = _sizes(node, given, rank)
 
     def written(each: _Pass, x: str, y: str) -> str:
         sizes = [each.maps]
         sizes += [each.height.size, each.width.size, each.height.out, each.width.out]
-        return f"adaptive_average_pool({x}, {y}, {', '.join(map(str, sizes))}, team);"
+        return f"{function}({x}, {y}, {', '.join(map(str, sizes))}, team);"
 
     axes = [_Axis(size, out) for size, out in zip(inside, outside, strict=True)]
-    _pooled(self, node, axes, written)
+    return _pooled(self, node, given, axes, written)

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 
 import torch
 
+from syno._util.errors import UserError
 from syno._util.tensors import dense
 from syno.inference.layer import Layer
 
 # Floats of a cache line, which every tensor begins at.
 LINE = 16
+# The greatest float, and half of the distance to what would be the next one.
+_GREATEST = (2 - 2**-24) * 2.0**127
 ARENA, INPUT, OUTPUT, CONSTANT = "arena", "input", "output", "constant"
 
 
@@ -63,6 +66,12 @@ class Value:
         """Whether it lies row by row."""
         return self.view.is_contiguous()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of the memory of a step's result."""
+        buffer = self.buffer
+        return buffer.kind == ARENA and self.contiguous and self.view.numel() == buffer.size
+
 
 Address = Callable[[Value], str]
 
@@ -112,24 +121,26 @@ class Program:
     output: Value | None = None
     arena: int = 0
     tokens: int = 0  # token ids of the input are below it; 0: the input is no token ids
-    _held: dict[tuple[int, tuple[int, ...]], Value] = field(default_factory=dict)
+    _held: dict[tuple[object, ...], Value] = field(default_factory=dict)
     _kept: list[torch.Tensor] = field(default_factory=list)
     _constant_floats: int = 0
 
-    def new(self, shape: Sequence[int]) -> Value:
-        """A tensor of the arena."""
-        view = torch.empty(list(shape), device="meta")
+    def new(self, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Value:
+        """A tensor of the arena. Truth values are the numbers 1 and 0 there."""
+        view = torch.empty(list(shape), dtype=dtype, device="meta")
         return Value(Buffer(math.prod(shape)), view)
 
     def constant(self, tensor: torch.Tensor) -> Value:
-        """A tensor of the file of weights."""
-        name = (tensor.data_ptr(), tuple(tensor.shape))
+        """A tensor of the file of weights. UserError for complex numbers."""
+        tensor = dense("a tensor of the network", tensor)
+        name = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if name not in self._held:
-            held = dense("a tensor of the network", tensor).detach().float().contiguous()
+            held = tensor.detach().float().contiguous()
             buffer = Buffer(held.numel(), CONSTANT, self._constant_floats)
             self._constant_floats += -(-held.numel() // LINE) * LINE
             self.constants.append(held)
-            view = torch.empty(list(held.shape), device="meta")
+            dtype = torch.bool if tensor.dtype == torch.bool else torch.float32
+            view = torch.empty(list(held.shape), dtype=dtype, device="meta")
             # The tensor is kept: another one would take its address, and its name here.
             self._held[name] = Value(buffer, view)
             self._kept.append(tensor)
@@ -166,11 +177,16 @@ class Program:
         return f"({base} + {place})" if place else base
 
 
-def number(value: float) -> str:
-    """A float of C++."""
-    if math.isinf(value):
-        return "-__builtin_inff()" if value < 0 else "__builtin_inff()"
-    return f"{float(value)!r}f"
+def number(value: object) -> str:
+    """A float of C++. UserError for what is no real number."""
+    if not isinstance(value, (int, float)):
+        raise UserError(f"the network library has no code for the number {value}")
+    found = float(value)
+    if math.isnan(found):
+        return '__builtin_nanf("")'
+    if abs(found) > _GREATEST:
+        return "-__builtin_inff()" if found < 0 else "__builtin_inff()"
+    return f"{found!r}f"
 
 
 def _rounded(size: int) -> int:

@@ -3,20 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import fx
 
-# The operator of torch: a function of the lowering and the node, which adds steps and a value.
-CODE: dict[object, Callable[[Any, fx.Node], None]] = {}
+from syno.inference.node_arguments import NodeArguments
+
+# The value of a node by the lowering, the node and its arguments; this adds steps.
+Compute = Callable[[Any, fx.Node, NodeArguments], Any]
 
 
-def code(*targets: object) -> Callable[[Any], Any]:
-    """Decorator of the function that computes nodes of these operators."""
+@dataclass(frozen=True)
+class Code:
+    """How nodes of an operator are computed.
 
-    def register(function: Any) -> Any:
+    compute: gives the value; of an operator with several results, the first of them. ids: whether
+    it reads token ids; truth: whether it gives truth values; empty: whether it takes tensors
+    without elements.
+    """
+
+    compute: Compute
+    ids: bool = False
+    truth: bool = False
+    empty: bool = False
+
+
+# By the operator of torch.
+CODE: dict[object, Code] = {}
+
+
+def code(
+    *targets: object, ids: bool = False, truth: bool = False, empty: bool = False
+) -> Callable[[Compute], Compute]:
+    """Decorator of the function that computes nodes of these operators; see `Code`."""
+
+    def register(function: Compute) -> Compute:
         for target in targets:
-            CODE[target] = function
+            CODE[target] = Code(function, ids, truth, empty)
         return function
 
     return register
+
+
+def first_result(node: fx.Node) -> torch.Tensor:
+    """What a node computes, without values; the first of several results."""
+    found = node.meta["val"]
+    return found[0] if isinstance(found, (list, tuple)) else found  # type: ignore[no-any-return]
+
+
+def overloads(name: str, *names: str) -> list[object]:
+    """The operators of ATen of a name such as "add", with these overloads."""
+    packet = getattr(torch.ops.aten, name)
+    return [getattr(packet, each) for each in names or ("default",)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
-from syno._util.errors import UserError
 from syno.inference.library.program import Address, Value, number
 from syno.inference.library.registry import code as _code
+from syno.inference.library.registry import overloads
+from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import module_name
 
 if TYPE_CHECKING:
@@ -18,119 +20,127 @@ if TYPE_CHECKING:
 _aten = torch.ops.aten
 
 
-@_code(
-    _aten.upsample_nearest2d.vec,
-    _aten.upsample_nearest2d.default,
-    _aten.upsample_bilinear2d.vec,
-    _aten.upsample_bilinear2d.default,
+# Interpolation of maps and signals: the operator of torch for one dimension.
+_NEAREST = {
+    **dict.fromkeys(overloads("upsample_nearest1d", "vec", "default"), _aten.upsample_nearest1d),
+    **dict.fromkeys(overloads("upsample_nearest2d", "vec", "default"), _aten.upsample_nearest1d),
+    **dict.fromkeys(
+        [
+            *overloads("_upsample_nearest_exact1d", "vec", "default"),
+            *overloads("_upsample_nearest_exact2d", "vec", "default"),
+        ],
+        _aten._upsample_nearest_exact1d,
+    ),
+}
+_LINEAR = (
+    *overloads("upsample_linear1d", "vec", "default"),
+    *overloads("upsample_bilinear2d", "vec", "default"),
 )
-def _interpolation(self: _Lowering, node: fx.Node) -> None:
+
+
+@_code(*_NEAREST)
+def _nearest(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    """An element of the result is one of a row and a column, which torch itself chooses."""
+    tables = []
+    for name, size, out, scale in _each_axis(node, given):
+        places = torch.arange(size, dtype=torch.float32)[None, None]
+        found = _NEAREST[node.target].default(places, [out], scale)[0, 0]
+        tables.append(_static("int", name, [str(int(place)) for place in found.tolist()]))
+    return _interpolated(self, node, given, tables, "nearest")
+
+
+@_code(*_LINEAR)
+def _linear(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
     """An element of the result is a weighted sum of elements of two rows and two columns.
 
-    Which ones and by how much, torch says itself: it interpolates unit maps of one row or column.
+    Which ones and by how much, torch says itself: it interpolates unit signals.
     """
-    x = self._contiguous(self._get(node.args[0]))
+    tables, corners = [], given["align_corners"]
+    for name, size, out, scale in _each_axis(node, given):
+        units = torch.eye(size)[None]
+        weights = _aten.upsample_linear1d.default(units, [out], corners, scale)[0]
+        tables.append(_static("Taps", name, [_taps(column) for column in weights.T]))
+    return _interpolated(self, node, given, tables, "interpolate")
+
+
+def _each_axis(node: fx.Node, given: NodeArguments) -> list[tuple[str, int, int, float | None]]:
+    """The name of its table, size, result and scale of rows and columns; a signal is one row."""
+    given.without_effect("output_size")  # the shape of the result says it
+    inside, outside = (
+        list(each.meta["val"].shape[2:]) for each in (given.first("input", "self"), node)
+    )
+    if "scale_factors" in given:
+        scales = given["scale_factors"] or [None] * len(inside)
+    elif "scales" in given:
+        scales = [given["scales"]]
+    else:
+        scales = [given["scales_h"], given["scales_w"]]
+    axes = list(zip(inside, outside, scales, strict=True))
+    if len(axes) == 1:
+        axes.insert(0, (1, 1, None))
+    return [(name, *axis) for name, axis in zip(("row", "column"), axes, strict=True)]
+
+
+def _interpolated(
+    self: _Lowering, node: fx.Node, given: NodeArguments, tables: list[str], function: str
+) -> Value:
+    x = self._contiguous(self._get(given.first("input", "self")))
     y = self.program.new(node.meta["val"].shape)
-    (height, width), (out_height, out_width) = x.shape[-2:], y.shape[-2:]
-    rows = torch.eye(height)[None, :, :, None].expand(-1, -1, -1, width).contiguous()
-    columns = torch.eye(width)[None, :, None, :].expand(-1, -1, height, -1).contiguous()
-    by_row = _taps(node, rows)[0, :, :, 0]  # [height, out_height]
-    by_column = _taps(node, columns)[0, :, 0, :]
-    tables = [*_table("row", by_row), *_table("column", by_column)]
-    maps = y.view.numel() // (out_height * out_width)
-    sizes = f"{maps}, {height}, {width}, {out_height}, {out_width}"
+    inside, outside = ([1, *each.shape[2:]][-2:] for each in (x, y))
+    sizes = ", ".join(map(str, (y.view.numel() // math.prod(outside), *inside, *outside)))
 
     def step(at: Address) -> str:
-        return "\n".join([*tables, f"interpolate({at(x)}, {at(y)}, {sizes}, row, column, team);"])
+        return "\n".join([*tables, f"{function}({at(x)}, {at(y)}, {sizes}, row, column, team);"])
 
-    self.values[node] = self._step(step, [x], y, module_name(node))
-
-
-def _taps(node: fx.Node, probe: torch.Tensor) -> torch.Tensor:
-    found: torch.Tensor = node.target(probe, *node.args[1:], **node.kwargs)  # type: ignore[operator]
-    return found
+    return self._step(step, [x], y, module_name(node))
 
 
-def _table(name: str, weights: torch.Tensor) -> list[str]:
-    """The two places of each result and their weights; `weights` is [places, results]."""
-    entries = []
-    for column in weights.T:
-        places = column.nonzero().flatten().tolist()
-        assert 1 <= len(places) <= 2, "an interpolation reads one or two places"
-        first, last = places[0], places[-1]
-        share = float(column[last]) if len(places) == 2 else 0.0
-        entries.append(f"{{{first}, {last}, {number(float(column[first]))}, {number(share)}}}")
+def _taps(weights: torch.Tensor) -> str:
+    """The two places of a result and their weights, from the weights of all places."""
+    places = weights.nonzero().flatten().tolist()
+    assert 1 <= len(places) <= 2, "an interpolation reads one or two places"
+    # As in PyTorch, the second place is the next one, also where its weight is 0: infinity times 0
+    # is NaN.
+    first = places[0]
+    last = min(first + 1, len(weights) - 1)
+    share = float(weights[last]) if last > first else 0.0
+    return f"{{{first}, {last}, {number(float(weights[first]))}, {number(share)}}}"
+
+
+def _static(kind: str, name: str, entries: list[str]) -> str:
     lines = [", ".join(entries[i : i + 4]) for i in range(0, len(entries), 4)]
     body = ",\n  ".join(lines)
-    return [f"static constexpr Taps {name}[] = {{\n  {body}}};"]
+    return f"static constexpr {kind} {name}[] = {{\n  {body}}};"
 
 
 @_code(_aten.pixel_shuffle.default)
-def _pixel_shuffle(self: _Lowering, node: fx.Node) -> None:
-    x, factor = self._get(node.args[0]), int(node.args[1])  # type: ignore[arg-type]
+def _pixel_shuffle(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    x, factor = self._get(given["self"]), int(given["upscale_factor"])
     view = x.view.unflatten(-3, (-1, factor, factor))
     rank = view.dim()
     lead = list(range(rank - 5))
     c, a, b, h, w = range(rank - 5, rank)
-    _copied(self, node, Value(x.buffer, view.permute([*lead, c, h, a, w, b])))
+    return _copied(self, node, Value(x.buffer, view.permute([*lead, c, h, a, w, b])))
 
 
 @_code(_aten.pixel_unshuffle.default)
-def _pixel_unshuffle(self: _Lowering, node: fx.Node) -> None:
-    x, factor = self._get(node.args[0]), int(node.args[1])  # type: ignore[arg-type]
+def _pixel_unshuffle(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    x, factor = self._get(given["self"]), int(given["downscale_factor"])
     view = x.view.unflatten(-1, (-1, factor)).unflatten(-3, (-1, factor))
     rank = view.dim()
     lead = list(range(rank - 5))
     c, h, a, w, b = range(rank - 5, rank)
-    _copied(self, node, Value(x.buffer, view.permute([*lead, c, a, b, h, w])))
+    return _copied(self, node, Value(x.buffer, view.permute([*lead, c, a, b, h, w])))
 
 
-def _copied(self: _Lowering, node: fx.Node, moved: Value) -> None:
+@_code(_aten.channel_shuffle.default)
+def _channel_shuffle(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    x = self._get(given["self"])
+    view = x.view.unflatten(1, (int(given["groups"]), -1)).transpose(1, 2)
+    return _copied(self, node, Value(x.buffer, view))
+
+
+def _copied(self: _Lowering, node: fx.Node, moved: Value) -> Value:
     y = self.program.new(moved.shape)
     self._map(y, [moved], "a", module_name(node))
-    self.values[node] = Value(y.buffer, y.view.view(node.meta["val"].shape))
-
-
-@_code(_aten.group_norm.default)
-def _group_norm(self: _Lowering, node: fx.Node) -> None:
-    x = self._contiguous(self._get(node.args[0]))
-    groups = int(node.args[1])  # type: ignore[arg-type]
-    given = [*node.args[2:], *[None] * 3][:3]
-    epsilon = 1e-5 if given[2] is None else float(given[2])  # type: ignore[arg-type]
-    rows, about = x.shape[0] * groups, module_name(node)
-    length = x.view.numel() // rows
-    plain = self.program.new(x.shape)
-    values = f"nullptr, nullptr, {{}}, {rows}, {length}, {number(epsilon)}, team"
-    self._step(lambda at: f"layer_norm({at(x)}, {values.format(at(plain))});", [x], plain, about)
-    operands, terms = [plain], "a"
-    for name, sign in zip(given[:2], "*+", strict=True):
-        if name is not None:
-            held = self._get(name)
-            over = held.view.view([-1, *[1] * (x.view.dim() - 2)])
-            terms += f" {sign} {'abc'[len(operands)]}"
-            operands.append(Value(held.buffer, over))
-    self.values[node] = plain
-    if len(operands) > 1:
-        y = self.program.new(x.shape)
-        self.values[node] = self._map(y, operands, terms, about)
-
-
-@_code(_aten.matmul.default, _aten.bmm.default)
-def _product(self: _Lowering, node: fx.Node) -> None:
-    """A product of two tensors that the network computes; one with a weight is a layer."""
-    a, b = (self._contiguous(self._get(argument)) for argument in node.args[:2])
-    if a.view.dim() < 2 or b.view.dim() < 2 or a.shape[:-2] != b.shape[:-2]:
-        raise UserError(
-            f"the network library has no code for '{node.target}' of the shapes {a.shape} and "
-            f"{b.shape}"
-        )
-    y = self.program.new(node.meta["val"].shape)
-    rows, terms, columns = *a.shape[-2:], b.shape[-1]
-    count = y.view.numel() // (rows * columns)
-    sizes = f"{rows}, {terms}, {columns}"
-    self.values[node] = self._step(
-        lambda at: f"product<{sizes}>({at(a)}, {at(b)}, {at(y)}, {count}, team);",
-        [a, b],
-        y,
-        module_name(node),
-    )
+    return Value(y.buffer, y.view.view(node.meta["val"].shape))

@@ -1,0 +1,128 @@
+"""Sums, means, maxima and other values of several elements, and softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import fx
+
+from syno._util.errors import UserError
+from syno.inference.library.program import Value, number
+from syno.inference.library.registry import code as _code
+from syno.inference.library.registry import first_result, overloads
+from syno.inference.node_arguments import NodeArguments
+from syno.inference.trace import module_name
+
+if TYPE_CHECKING:
+    from syno.inference.library.lower import _Lowering
+
+_aten = torch.ops.aten
+# The functions of the runtime, of a row and its length.
+_SIMPLE: dict[object, str] = {
+    **dict.fromkeys(overloads("mean", "default", "dim"), "mean_of(row, n)"),
+    **dict.fromkeys(overloads("sum", "default", "dim_IntList"), "sum_of(row, n)"),
+    **dict.fromkeys(overloads("amax"), "greatest_of(row, n)"),
+    **dict.fromkeys(overloads("amin"), "least_of(row, n)"),
+    **dict.fromkeys(overloads("max", "default", "dim"), "greatest_of(row, n)"),
+    **dict.fromkeys(overloads("min", "default", "dim"), "least_of(row, n)"),
+}
+_NORMS = {
+    1.0: "sum_over(row, n, [](Vector v) { return magnitude(v); })",
+    2.0: "__builtin_sqrtf(sum_over(row, n, [](Vector v) { return v * v; }))",
+    math.inf: "greatest_size_of(row, n)",
+}
+
+
+@_code(*_SIMPLE)
+def _simple(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return _reduced(self, node, given, _SIMPLE[node.target])
+
+
+@_code(*overloads("var", "default", "dim", "correction"))
+def _variance(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return _reduced(self, node, given, f"variance_of(row, n, {_correction(given)})")
+
+
+@_code(*overloads("std", "default", "dim", "correction"))
+def _deviation(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    function = f"__builtin_sqrtf(variance_of(row, n, {_correction(given)}))"
+    return _reduced(self, node, given, function)
+
+
+def _correction(given: NodeArguments) -> str:
+    """By how much the divisor of a variance is less than the number of elements."""
+    if "unbiased" in given:
+        return number(1.0 if given["unbiased"] else 0.0)
+    correction = given["correction"]
+    return number(1.0 if correction is None else correction)
+
+
+@_code(_aten.linalg_vector_norm.default)
+def _norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    order = float(given["ord"])
+    if order not in _NORMS:
+        raise UserError(f"the network library has no code for a norm of the order {order}")
+    return _reduced(self, node, given, _NORMS[order])
+
+
+def _reduced(self: _Lowering, node: fx.Node, given: NodeArguments, function: str) -> Value:
+    """The value of a function of each row, in C++: that of `row` and its length `n`."""
+    # The shape and the type of the result say these.
+    given.without_effect("keepdim", "dtype")
+    x = self._get(given["self"])
+    dims = _dimensions(given.get("dim", None), x.view.dim())
+    rest = [d for d in range(x.view.dim()) if d not in dims]
+    moved = self._contiguous(Value(x.buffer, x.view.permute([*rest, *dims])))
+    length = math.prod(x.shape[d] for d in dims)
+    y = self.program.new(first_result(node).shape)
+    rows = y.view.numel()
+    row = f"[](const float* row, long n) {{ return {function}; }}"
+    return self._step(
+        lambda at: f"reduce_rows({at(moved)}, {at(y)}, {rows}, {length}, team, {row});",
+        [moved],
+        y,
+        module_name(node),
+    )
+
+
+def _dimensions(given: int | Sequence[int] | None, rank: int) -> list[int]:
+    """The dimensions that an argument names; all of them where it names none."""
+    if rank == 0:
+        return []
+    named = [given] if isinstance(given, int) else list(given or range(rank))
+    return sorted(d % rank for d in named)
+
+
+@_code(*overloads("softmax", "int"))
+def _softmax(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return _along_rows(self, node, given, "softmax")
+
+
+@_code(*overloads("log_softmax", "int"))
+def _log_softmax(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+    return _along_rows(self, node, given, "log_softmax")
+
+
+def _along_rows(self: _Lowering, node: fx.Node, given: NodeArguments, function: str) -> Value:
+    """A function of the runtime that replaces each row, along any dimension."""
+    given.without_effect("dtype")  # the type of the result says it
+    x = self._get(given["self"])
+    rank = x.view.dim()
+    if rank == 0:
+        raise UserError(f"the network library has no code for '{node.target}' of one element")
+    dim = given["dim"] % rank
+    order = [*(d for d in range(rank) if d != dim), dim]
+    moved = self._contiguous(Value(x.buffer, x.view.permute(order)))
+    y = self.program.new(moved.shape)
+    rows, length = y.view.numel() // x.shape[dim], x.shape[dim]
+    self._step(
+        lambda at: f"{function}({at(moved)}, {at(y)}, {rows}, {length}, team);",
+        [moved],
+        y,
+        module_name(node),
+    )
+    back = [order.index(d) for d in range(rank)]
+    return Value(y.buffer, y.view.permute(back))
