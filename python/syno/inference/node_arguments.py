@@ -59,14 +59,15 @@ class NodeArguments:
 
 def _alike(value: object, default: object) -> bool:
     """Whether two values are equal; one number stands for a list of it."""
-    if isinstance(value, (list, tuple)) and isinstance(default, (list, tuple)):
-        return list(value) == list(default)
-    if isinstance(value, (list, tuple)):
-        return all(each == default for each in value) and len(value) > 0
-    if isinstance(default, (list, tuple)):
-        return all(value == each for each in default) and len(default) > 0
-    return (type(value) is type(default) and value == default) or _is_number(value, default)
+    if isinstance(value, (list, tuple)) or isinstance(default, (list, tuple)):
+        mine, its = _listed(value), _listed(default)
+        if 1 in (len(mine), len(its)) and mine and its:
+            return len({*mine, *its}) == 1
+        return mine == its
+    if isinstance(value, (int, float)) and isinstance(default, (int, float)):
+        return value == default
+    return type(value) is type(default) and value == default
 
 
-def _is_number(*values: object) -> bool:
-    return all(isinstance(value, (int, float)) for value in values) and len({*values}) == 1
+def _listed(value: object) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

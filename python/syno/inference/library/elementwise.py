@@ -146,8 +146,9 @@ def _power(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
     exponent = given["exponent"]
     if exponent in (2, 3, 4):
         return formula(self, node, given, " * ".join(["@self"] * int(exponent)))
-    if exponent == 0.5:
-        return formula(self, node, given, "root_of(@self)")
+    if abs(exponent) == 0.5:
+        root = "root_of(@self)" if exponent > 0 else "splat(1.0f) / root_of(@self)"
+        return formula(self, node, given, root)
     function = f"[](float v) {{ return __builtin_powf(v, {number(exponent)}); }}"
     return formula(self, node, given, f"lanes_of({function}, @self)")
 

@@ -59,7 +59,9 @@ def _linear(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
     for name, size, out, scale in _each_axis(node, given):
         units = torch.eye(size)[None]
         weights = _aten.upsample_linear1d.default(units, [out], corners, scale)[0]
-        tables.append(_static("Taps", name, [_taps(column) for column in weights.T]))
+        tables.append(
+            _static("Taps", name, [_taps(each, corners and size > 1) for each in weights.T])
+        )
     return _interpolated(self, node, given, tables, "interpolate")
 
 
@@ -95,16 +97,18 @@ def _interpolated(
     return self._step(step, [x], y, module_name(node))
 
 
-def _taps(weights: torch.Tensor) -> str:
+def _taps(weights: torch.Tensor, corners: bool) -> str:
     """The two places of a result and their weights, from the weights of all places."""
     places = weights.nonzero().flatten().tolist()
     assert 1 <= len(places) <= 2, "an interpolation reads one or two places"
     # As in PyTorch, the second place is the next one, also where its weight is 0: infinity times 0
-    # is NaN.
+    # is NaN. Behind the last element, unless corners are aligned, both weights are of that one.
     first = places[0]
     last = min(first + 1, len(weights) - 1)
-    share = float(weights[last]) if last > first else 0.0
-    return f"{{{first}, {last}, {number(float(weights[first]))}, {number(share)}}}"
+    both = float(weights[first])
+    share = float(weights[last]) if last > first else 0.0 if corners else both / 2
+    own = both - share if last == first else both
+    return f"{{{first}, {last}, {number(own)}, {number(share)}}}"
 
 
 def _static(kind: str, name: str, entries: list[str]) -> str:
