@@ -194,12 +194,13 @@ def _line(content: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True)
 class _Head:
-    """The first line of a file."""
+    """The first line of a file; provenance: marks of a committed one (tools/check_results.py)."""
 
     format: str
     settings: Mapping[str, Any]
     environment: dict[str, Any]
     specifications: list[str]
+    provenance: Mapping[str, str] = field(default_factory=dict)
 
 
 def _table(first: object, *rest: object) -> Table:
