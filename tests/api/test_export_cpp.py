@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +16,12 @@ from syno import UserError
 from syno.codegen.export import formats
 from syno.codegen.export.programs import examples
 from syno.codegen.export.write import operator_subject
-from syno.codegen.native import find_compiler
+from syno.codegen.native import find_compiler, no_compiler
 from syno.codegen.verify.random_cases import random_case
 from syno.operators import zoo
 
 COMPILER = next((c for c in map(shutil.which, ("g++", "clang++", "c++")) if c), None)
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 # Reads the weights and x, writes y; two operators are linked into it.
@@ -102,6 +106,32 @@ def test_two_operators_are_linked_into_a_program(tmp_path):
     done = subprocess.run(["./program", *sizes], cwd=tmp_path, check=True, capture_output=True)
     y = torch.from_numpy(np.frombuffer(done.stdout, np.float32).copy()).view(expected.shape)
     torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(no_compiler() is not None or not find_compiler().threads, reason="no OpenMP")
+def test_it_runs_with_any_number_of_threads_and_touches_its_own_memory_alone(tmp_path):
+    """Numbers out of range count as the nearest, and OpenMP may give fewer than it is asked for."""
+    operator, binding = zoo.load("conv2d"), "N=1, C_in=8, C_out=12, H=12, W=9, k=3"
+    written = formats.get("cpp").write(operator_subject(operator, binding, 0), tmp_path / "op.cpp")
+    shapes = operator.shapes(binding)
+    sizes = {"INPUTS": shapes.input, "OUTPUTS": shapes.output, "WEIGHTS": shapes.weights[0]}
+    flags = ["-std=c++17", "-O1", "-march=native", "-fopenmp", *SANITIZERS, f"-I{tmp_path}"]
+    flags += [f"-D{name}={math.prod(shape)}" for name, shape in sizes.items()]
+    sources = [str(written.code), str(Path(__file__).with_name("threads_of_kernel.cpp"))]
+    subprocess.run([COMPILER, *flags, *sources, "-o", "program"], cwd=tmp_path, check=True)
+    for limit in (None, "1", "2"):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("OMP_")}
+        environment |= {} if limit is None else {"OMP_THREAD_LIMIT": limit}
+        done = subprocess.run(
+            ["./program"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.stdout == "right\n", f"{done.returncode}\n{done.stdout}\n{done.stderr[-3000:]}"
 
 
 # C_out is so large against the rank that the product of both weights is cheaper.

@@ -3,6 +3,9 @@
 import copy
 import gc
 import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -160,11 +163,71 @@ def test_copies_have_chains_of_their_own(compiled, net):
     same(compiled(x), expected)
 
 
+def _seconds(compiled, x):
+    """The seconds in layers, which are no more than those of the call."""
+    began = time.perf_counter()
+    seconds = compiled.layer_seconds(x)
+    assert 0.0 < seconds < time.perf_counter() - began
+    return seconds
+
+
+@torch.inference_mode()
 def test_seconds_in_layers_are_a_part_of_a_call(compiled):
+    assert _seconds(compiled, torch.randn(4, 3, 8, 8)) < 1.0
+
+
+def test_seconds_in_layers_belong_to_the_call(compiled):
+    x = torch.randn(4, 3, 8, 8)
+    stop = threading.Event()
+
+    @torch.inference_mode()
+    def measure(_):
+        return [_seconds(compiled, x) for _ in range(200)]
+
+    @torch.inference_mode()
+    def compute():
+        while not stop.is_set():
+            compiled(x)
+
+    with ThreadPoolExecutor(5) as pool:
+        others = pool.submit(compute)
+        try:
+            found = list(pool.map(measure, range(4)))
+        finally:
+            stop.set()
+        others.result()
+    assert all(len(each) == 200 for each in found)
+
+
+class Rows(nn.Module):
+    """A layer whose first dimension is no batch, and which no chain can hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 6)
+
+    def forward(self, x):
+        """Of all rows of all samples."""
+        return self.layer(x.flatten(0, 1))
+
+
+def test_seconds_in_layers_outside_of_chains_count():
+    net = Rows().eval()
+    compiled = syno.compile(net, torch.randn(2, 3, 8))
+    assert not chains(compiled)
     with torch.inference_mode():
-        seconds = compiled.layer_seconds(torch.randn(4, 3, 8, 8))
-    assert 0.0 < seconds < 1.0
-    assert all(chain.seconds is None for chain in chains(compiled))
+        x = torch.randn(5, 3, 8)
+        torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-4)
+        _seconds(compiled, x)
+
+
+def test_seconds_that_cannot_be_measured_are_an_error(compiled):
+    hook = compiled.network.register_forward_hook(lambda *_: None)
+    try:
+        with pytest.raises(syno.UserError, match="cannot be measured in this call"):
+            compiled.layer_seconds(torch.randn(4, 3, 8, 8))
+    finally:
+        hook.remove()
 
 
 def refused(numbers, held=()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from syno import _core
 from syno.codegen import native
 from syno.codegen.emitters import Case
 from syno.codegen.native import NativeFunction, Variant
+from syno.codegen.native import function as native_function
 from syno.codegen.verify.random_cases import random_case
 
 Array = NDArray[np.float32]
@@ -63,7 +65,7 @@ class Kernel:
         )
         return source, json.loads(manifest)
 
-    @property
+    @functools.cached_property
     def batched(self) -> bool:
         return any(dim["free"] for dim in Kernel(self.case).emitted("op")[1]["output"])
 
@@ -180,8 +182,8 @@ def by_phases(
     name = function._run.__name__.removesuffix("_run")
     library, variant = function._library, function.variant
     size = getattr(library, f"{name}_workspace_size")(count)
-    workspace = np.full(size + 32, np.nan, np.float32)
-    at = workspace[-workspace.ctypes.data % 64 // 4 :]
+    at = native_function._aligned(size)
+    at.fill(np.nan)
     data = _in_memory(x, variant.input_order)
     y = _nowhere(shape, variant.output_order)
     channel = np.zeros(0, np.float32)

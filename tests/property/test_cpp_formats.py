@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +14,10 @@ from numpy.typing import NDArray
 from syno import Operator, UserError, _core
 from syno.codegen import native
 from syno.codegen.native import Variant
+from syno.operators import zoo
 
 from . import emitted
+from .cpp_stored import stored_functions, to_bfloat16
 from .cpp_variants import (
     EXACT,
     Array,
@@ -163,71 +164,6 @@ def test_code_for_other_processors_is_exact_in_bfloat16(flags):
 # --- numbers stored in 16 and 8 bits -----------------------------------------------------------
 
 
-def to_bfloat16(values: Array) -> NDArray[np.uint16]:
-    """The upper halves of float32 numbers, rounded to nearest, ties to even."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
-def of_bfloat16(halves: NDArray[np.uint16]) -> Array:
-    return (halves.astype(np.uint32) << 16).view(np.float32)
-
-
-class Stored:
-    """A compiled operator whose arrays have other types than float32."""
-
-    def __init__(self, library: ctypes.CDLL, name: str, options: Mapping[str, Any]) -> None:
-        self.library = library
-        self.options = options
-        self.run = getattr(library, f"{name}_run")
-        self.pack = getattr(library, f"{name}_pack")
-        self.packed_size = getattr(library, f"{name}_packed_size")
-        self.workspace_size = getattr(library, f"{name}_workspace_size")
-        self.packed_size.restype = self.workspace_size.restype = ctypes.c_long
-
-    @property
-    def orders(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-        return self.options.get("input_order"), self.options.get("output_order")
-
-    def __call__(
-        self,
-        x: NDArray,
-        weights: Sequence[Array],
-        y: NDArray,
-        threads: int,
-        channel: Array,
-        residual: NDArray | None = None,
-    ) -> None:
-        held = [np.ascontiguousarray(weight, np.float32) for weight in weights]
-        packed = np.zeros(self.packed_size() + 64, np.float32)
-        pointers = (ctypes.c_void_p * len(held))(*[weight.ctypes.data for weight in held])
-        self.pack(pointers, _at(packed))
-        workspace = np.full(self.workspace_size(threads) + 64, np.nan, np.float32)
-        ends = (_at(channel), ctypes.c_void_p() if residual is None else _at(residual))
-        size = (ctypes.c_long(len(x)), ctypes.c_int(threads))
-        self.run(_at(x), _at(packed), *ends, _at(y), _at(workspace), *size)
-
-
-def _stored(
-    operator: Operator,
-    binding: dict[str, int],
-    flags: Sequence[str],
-    options: Sequence[Mapping[str, Any]],
-) -> list[Stored]:
-    """The operator with each of the options, from one translation unit."""
-    plan = operator.plans(binding, 1)[0]
-    sources = [
-        _core.emit_cpp(plan, name=f"op{number}", with_runtime=False, **each)[0]
-        for number, each in enumerate(options)
-    ]
-    library = native.find_compiler().library("\n".join([_core.cpp_runtime(), *sources]), flags)
-    return [Stored(library, f"op{number}", each) for number, each in enumerate(options)]
-
-
-def _at(array: NDArray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
 CONV = Operator.parse(
     "y[n,o,h,w] = sum(i,a,b) x[n,i,h+a-k/2,w+b-k/2] * W[o,i,a,b]",
     input="[N, I, H, W]",
@@ -271,7 +207,7 @@ def test_arrays_in_bfloat16(number, flags):
     wanted = np.maximum(sums + residual, 0).astype(np.float32)
     formats = {"precision": "bfloat16", "input_format": "bfloat16", "epilogue": "residual+relu"}
     options = _options(operator, ("float32", "bfloat16"), **formats)
-    for function in _stored(operator, binding, flags, options):
+    for function in stored_functions(operator, binding, flags, options):
         before, after = function.orders
         halves = function.options["output_format"] == "bfloat16"
         more, expected = _laid(residual, after), _laid(wanted, after)
@@ -312,7 +248,7 @@ def test_sums_of_codes_are_exact_and_results_saturate(number, flags):
     assert stored.min() == 0 and stored.max() == 255
     formats = {"precision": "int8", "input_format": "uint8", "epilogue": "scale+bias"}
     options = _options(operator, ("float32", "uint8"), **formats)
-    for function in _stored(operator, binding, flags, options):
+    for function in stored_functions(operator, binding, flags, options):
         before, after = function.orders
         in_codes = function.options["output_format"] == "uint8"
         wanted = _laid(stored if in_codes else exact, after)
@@ -335,7 +271,7 @@ def test_a_residual_of_codes():
     channels = shapes.output[1]
     channel = np.concatenate([np.zeros(channels), np.full(channels, 1 / 64), [100, 9, 0.5, 3, 2]])
     formats = {"precision": "int8", "input_format": "uint8", "epilogue": "scale+residual+relu"}
-    (function,) = _stored(
+    (function,) = stored_functions(
         operator, binding, native.QUICK_FLAGS, _options(LINEAR, ["uint8"], **formats)
     )
     y = np.zeros(residual.shape, np.uint8)
@@ -384,7 +320,38 @@ def test_an_operator_with_several_steps_in_int8():
     wanted = operator.interpret(binding, codes.astype(np.float32) - 50, weights)
     assert np.abs(wanted).max() < 2**24
     formats = {"precision": "int8", "input_format": "uint8"}
-    (function,) = _stored(operator, binding, native.QUICK_FLAGS, [formats])
+    (function,) = stored_functions(operator, binding, native.QUICK_FLAGS, [formats])
     y = np.zeros(shapes.output, np.float32)
     function(codes, weights, y, 1, np.array([50, 0, 1, 0, 1], np.float32))
     np.testing.assert_array_equal(y, wanted)
+
+
+@pytest.mark.parametrize("name", ["operator-1", "operator-2"])
+def test_steps_in_float32_behind_codes_store_codes(name):
+    """The last step of a large layer computes rows in pairs, whatever it stores."""
+    operator = zoo.load(name)
+    binding = {"N": 1, "C_in": 64, "C_out": 64, "H": 56, "k": 3, "g": 32, "s": 2}
+    rng = np.random.default_rng(0)
+    shapes = operator.shapes(binding)
+    codes = rng.integers(0, 9, shapes.input).astype(np.uint8)
+    weights = [rng.integers(-2, 3, shape).astype(np.float32) for shape in shapes.weights]
+    residual = rng.integers(0, 256, shapes.output).astype(np.uint8)
+    formats = {"precision": "int8", "input_format": "uint8"}
+    options = [
+        formats | {"output_format": output, "epilogue": epilogue}
+        for epilogue, output in (("", "float32"), ("", "uint8"), ("residual+relu", "uint8"))
+    ]
+    functions = stored_functions(operator, binding, native.QUICK_FLAGS, options)
+    assert any("kPairWidth = 56" in function.source for function in functions)
+    channel = np.array([4, 100, 0.5, 3, 2.0**-6], np.float32)
+    y = np.zeros(shapes.output, np.float32)
+    functions[0](codes, weights, y, 1, channel)
+    positions = rng.integers(0, y.size, 200)
+    exact = [weight.astype(int) for weight in weights]
+    wanted = operator.interpret_at(binding, codes.astype(int) - 4, exact, positions)
+    np.testing.assert_array_equal(y.reshape(-1)[positions], wanted)
+    ended = np.maximum(y + (residual.astype(np.float32) - 100) * 0.5, 0)
+    for function, value in zip(functions[1:], (y, ended), strict=True):
+        found = np.zeros(shapes.output, np.uint8)
+        function(codes, weights, found, 2, channel, residual)
+        np.testing.assert_array_equal(found, np.clip(np.rint(value * 2.0**-6) + 3, 0, 255))

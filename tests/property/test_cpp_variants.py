@@ -266,8 +266,8 @@ MUTATIONS = {
         "store_end(Plain{}, start + C::column(n0 + n)",
     ),
     "a phase that one part does alone": (
-        *(LARGE, r"workspace \+ \d+ \+ part \* \d+, Team\{part, parts\}"),
-        "workspace, Team{0, parts}",
+        *(LARGE, r"workspace \+ \d+ \+ part \* \d+, Team\{part, team_of\(parts\)\}"),
+        "workspace, Team{0, team_of(parts)}",
     ),
     "a phase less": (LARGE, r"_phase_count\(void\) \{ return", "_phase_count(void) { return -1 +"),
     "an image that no thread has": (

@@ -11,8 +11,10 @@ from __future__ import annotations
 import collections
 import functools
 import threading
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -71,6 +73,52 @@ class _Plan:
     batched: bool
 
 
+class Timing:
+    """The time that calls of one thread spend in the kernels of layers, until the end of `timed`.
+
+    seconds: so far; calls: of networks whose layers were all timed.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.calls = 0
+
+
+class _OfThisThread(threading.local):
+    timing: Timing | None = None
+
+
+_of_this_thread = _OfThisThread()
+
+
+@contextmanager
+def timed() -> Iterator[Timing]:
+    """Time the calls that this thread makes inside of the block, and no others."""
+    before, timing = _of_this_thread.timing, Timing()
+    _of_this_thread.timing = timing
+    try:
+        yield timing
+    finally:
+        _of_this_thread.timing = before
+
+
+class _Timed(nn.Module):
+    """A layer outside of chains, which is timed as they are."""
+
+    def __init__(self, layer: CompiledLayer) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """What the layer computes."""
+        timing = _of_this_thread.timing
+        began = time.perf_counter()
+        y: torch.Tensor = self.layer(*inputs)
+        if timing is not None:
+            timing.seconds += time.perf_counter() - began
+        return y
+
+
 class _NoChain(Exception):
     """A run of nodes that no chain can compute."""
 
@@ -78,14 +126,12 @@ class _NoChain(Exception):
 class Chain(nn.Module):
     """Layers and poolings that are computed in one call.
 
-    name: in the network; seconds: spent in the kernels of layers since it was set to 0.0; None
-    if that is not measured.
+    name: in the network.
     """
 
     def __init__(self, name: str, plan: _Plan) -> None:
         super().__init__()
         self.name = name
-        self.seconds: float | None = None
         self._plan = plan
         self._number: int | None = None  # of the operator's chain, which is made when it is needed
 
@@ -108,10 +154,10 @@ class Chain(nn.Module):
             shape = self._plan.shape
             y = torch.empty((call.batch, *shape) if self._plan.batched else shape)
         number = self._made() if self._number is None else self._number
-        timed = self.seconds is not None
-        spent = _run_chain()(inputs, call.scratch, y, number, call.batch, timed)
-        if self.seconds is not None:
-            self.seconds += spent * 1e-9
+        timing = _of_this_thread.timing
+        spent = _run_chain()(inputs, call.scratch, y, number, call.batch, timing is not None)
+        if timing is not None:
+            timing.seconds += spent * 1e-9
         return y
 
     def _made(self) -> int:
@@ -170,6 +216,10 @@ class Fast:
         self.chains: list[Chain] = []
         for run in _runs(graph):
             self.chains += _put(graph, run, batch, len(self.chains))
+        for node in graph.graph.find_nodes(op="call_module"):
+            layer = graph.get_submodule(node.target)
+            if isinstance(layer, CompiledLayer):
+                setattr(graph, node.target, _Timed(layer))
         graph.graph.eliminate_dead_code()
         graph.delete_all_unused_submodules()
         graph.recompile()
@@ -212,7 +262,10 @@ class Fast:
     def __call__(self, *inputs: torch.Tensor) -> object:
         """What the network computes."""
         with self._memory.of_call(inputs[0].shape[0] if self._batched else 1):
-            return self._graph(*inputs)
+            y = self._graph(*inputs)
+        if _of_this_thread.timing is not None:
+            _of_this_thread.timing.calls += 1
+        return y
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()

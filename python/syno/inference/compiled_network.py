@@ -19,7 +19,7 @@ from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
 from syno.inference.arguments import Argument, check_call
-from syno.inference.chains import Fast
+from syno.inference.chains import Fast, timed
 from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.layer import Layer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
@@ -72,16 +72,23 @@ class CompiledNetwork(nn.Module):
         return self._fast(*inputs)
 
     def layer_seconds(self, *inputs: torch.Tensor) -> float:
-        """Compute the network; the seconds that this took in the kernels of its layers."""
-        chains = [] if self._fast is None else self._fast.chains
-        for chain in chains:
-            chain.seconds = 0.0
-        try:
+        """Compute the network; the seconds that this call took in the kernels of its layers.
+
+        Several threads may measure calls of one network at the same time.
+
+        Raises:
+            UserError: the call is one whose kernels are called one by one, which are not timed.
+        """
+        with timed() as timing:
             self(*inputs)
-            return sum(chain.seconds or 0.0 for chain in chains)
-        finally:
-            for chain in chains:
-                chain.seconds = None
+        if self._fast is not None and not timing.calls:
+            raise UserError(
+                "the seconds in layers cannot be measured in this call\n"
+                "  expected: samples, no hooks in the network, and no tensor that requires a "
+                "gradient\n"
+                "  what to do: call it under torch.inference_mode(), without hooks"
+            )
+        return timing.seconds
 
     def train(self, mode: bool = True) -> CompiledNetwork:
         """It stays in evaluation mode: there is nothing to train. UserError for training mode."""

@@ -54,39 +54,48 @@ float read(const float* from, long floats, long passes) {
 
 extern "C" {
 
-// Best of `repeats`: FLOP a second (a multiply-add is two) of so many threads together.
+// Best of `repeats`: FLOP a second (a multiply-add is two) of at most so many threads together, as OpenMP gives.
 double syno_peak_flops(int threads, long rounds, int repeats) {
   double best = 0;
   volatile float sink = 0;
   for (int r = 0; r < repeats; ++r) {
+    int given = 0;
     const double began = omp_get_wtime();
 #pragma omp parallel num_threads(threads)
     {
       const float result = multiply_add(rounds);
 #pragma omp critical
-      sink = result;
+      {
+        sink = result;
+        ++given;
+      }
     }
     const double seconds = omp_get_wtime() - began;
-    const double flops = 2.0 * kLanes * kChains * static_cast<double>(rounds) * threads;
+    const double flops = 2.0 * kLanes * kChains * static_cast<double>(rounds) * given;
     if (flops / seconds > best) best = flops / seconds;
   }
   return best;
 }
 
-// Best of `repeats`: bytes a second that all threads together read, each `floats` of its own `passes` times.
+// Best of `repeats`: bytes a second that all threads together read, each `floats` of its own `passes` times. There are at
+// most `threads`.
 double syno_read_bytes(const float* memory, long floats, int threads, long passes, int repeats) {
   double best = 0;
   volatile float sink = 0;
   for (int r = 0; r < repeats; ++r) {
+    int given = 0;
     const double began = omp_get_wtime();
 #pragma omp parallel num_threads(threads)
     {
       const float result = read(memory + omp_get_thread_num() * floats, floats, passes);
 #pragma omp critical
-      sink = result;
+      {
+        sink = result;
+        ++given;
+      }
     }
     const double seconds = omp_get_wtime() - began;
-    const double bytes = 4.0 * static_cast<double>(floats) * static_cast<double>(passes) * threads;
+    const double bytes = 4.0 * static_cast<double>(floats) * static_cast<double>(passes) * given;
     if (bytes / seconds > best) best = bytes / seconds;
   }
   return best;

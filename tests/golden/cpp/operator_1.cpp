@@ -142,7 +142,7 @@ void phase(int number, [[maybe_unused]] const float* x, [[maybe_unused]] const f
 
 extern "C" {
 long syno_operator_packed_size(void) { return syno_operator_detail::kPackedSize; }
-long syno_operator_workspace_size(int threads) { return threads * 1232L; }
+long syno_operator_workspace_size(int threads) { return team_of(threads) * 1232L; }
 void syno_operator_pack(const float* const* weights, float* packed) {
     (void)weights;
     pack<syno_operator_detail::Contraction0>(weights[1], packed + syno_operator_detail::kPacked0);
@@ -159,7 +159,8 @@ int syno_operator_phase_count(void) { return syno_operator_detail::kPhases; }
 void syno_operator_phase(int phase, const float* x, const float* packed,
     [[maybe_unused]] const float* channel, [[maybe_unused]] const float* residual,
     float* y, float* workspace, long part, long parts) {
+    if (part >= kMostThreads) return;  // the others do all of it
     syno_operator_detail::phase(phase, x, packed, y, workspace,
-        workspace + 1232 + part * 0, Team{part, parts});
+        workspace + 1232 + part * 0, Team{part, team_of(parts)});
 }
 }

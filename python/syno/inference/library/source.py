@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from syno import _core
+from syno._util.threads import MOST_THREADS
 from syno.codegen.native import find_tuning
 from syno.inference.layer import Layer
 from syno.inference.library.program import LINE, Call, Program, Value
@@ -72,6 +73,7 @@ def emit(program: Program, name: str, precision: str = FLOAT32, *, tuned: bool =
         "X_TYPE": "std::int64_t" if program.tokens else "float",
         "X_DTYPE": "int64" if program.tokens else "float32",
         "CHECK": _check(program),
+        "MOST_THREADS": str(MOST_THREADS),
         "X_RANK": str(len(_shape(program.input))),
         "Y_RANK": str(len(_shape(program.output))),
         "PACKING": "\n".join(
@@ -79,7 +81,8 @@ def emit(program: Program, name: str, precision: str = FLOAT32, *, tuned: bool =
             for number, (kernel, layer) in enumerate(zip(numbers, program.layers, strict=True))
         ),
         "WORKSPACES": "\n".join(
-            f"  size = most(size, {name}_k{kernel}_workspace_size(threads));" for kernel in chosen
+            f"  size = most(size, {name}_k{kernel}_workspace_size((int)threads));"
+            for kernel in chosen
         ),
     }
     pieces.append(_guarded(0, network + _filled(template, values)))
@@ -192,7 +195,9 @@ def _network(program: Program, name: str, numbers: list[int]) -> str:
             code = step.code(program.address)
         watch = "    const Stopwatch watch{layer_seconds};\n" if isinstance(step, Call) else ""
         body = "\n".join(f"    {line}" for line in code.splitlines())
-        steps.append(f"  {{  // {number}: {step.about}\n{watch}{body}\n    wait(team);\n  }}")
+        steps.append(
+            f"  {{  // {number}: {step.about}\n{watch}{body}\n    wait_for_team(team);\n  }}"
+        )
     body = "\n".join(steps)
     layers = str(len(program.layers))
     values = {"LAYERS": layers, "STEPS": body}
@@ -215,7 +220,7 @@ def _call(step: Call, program: Program, kernel: str) -> str:
     phases = (
         f"const int phases = {kernel}_phase_count();\n"
         "for (int phase = 0; phase < phases; ++phase) {\n"
-        "  if (phase > 0) wait(team);\n"
+        "  if (phase > 0) wait_for_team(team);\n"
         f"  {kernel}_phase(phase, {x}, net.packed[{step.layer}], {channel}, {residual}, "
         f"{y},\n    workspace, team.thread, team.threads);\n}}"
     )
@@ -224,7 +229,7 @@ def _call(step: Call, program: Program, kernel: str) -> str:
     inner = "\n".join(f"  {line}" for line in phases.splitlines())
     return (
         f"for (long sample = 0; sample < {step.samples}; ++sample) {{\n"
-        f"  if (sample > 0) wait(team);\n{inner}\n}}"
+        f"  if (sample > 0) wait_for_team(team);\n{inner}\n}}"
     )
 
 

@@ -463,7 +463,7 @@ class Emitter {
     const std::string inside = name + "_detail::";
     out_.line("extern \"C\" {");
     out_.line("long " + name + "_packed_size(void) { return " + inside + "kPackedSize; }");
-    out_.line("long " + name + "_workspace_size(int threads) { return threads * " +
+    out_.line("long " + name + "_workspace_size(int threads) { return team_of(threads) * " +
               number(shared_ + own_) + "L; }");
     out_.line("void " + name + "_pack(const float* const* weights, float* packed) {").indent();
     out_.line("(void)weights;");
@@ -549,9 +549,10 @@ class Emitter {
               c_type(formats_.output) + "* residual,");
     out_.line("    " + c_type(formats_.output) + "* y, float* workspace, long part, long parts) {")
         .indent();
+    out_.line("if (part >= kMostThreads) return;  // the others do all of it");
     out_.line(inside + "phase(phase, " + phase_arguments("") + ", workspace,")
         .line("    workspace + " + number(shared_) + " + part * " + number(own_) +
-              ", Team{part, parts});");
+              ", Team{part, team_of(parts)});");
     out_.dedent().line("}");
   }
 

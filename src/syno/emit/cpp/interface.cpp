@@ -2,6 +2,7 @@
 
 #include "syno/emit/cpp/epilogue.h"
 #include "syno/support/error.h"
+#include "syno/support/threads.h"
 
 namespace syno {
 namespace cpp {
@@ -55,7 +56,7 @@ std::string cpp_header(const CppOptions& options) {
          "/* Once a model: the weights in the order that the kernels read them in. */\nvoid " +
          name +
          "_pack(const float* const* weights, float* packed);\n"
-         "/* Floats of scratch memory. */\nlong " +
+         "/* Floats of scratch memory for so many threads, or parts of a phase. */\nlong " +
          name + "_workspace_size(int threads);\n" +
          (ends ? "/* channel: C floats of bias; with scale 2*C, bias before scale. "
                  "residual: like y, and may be y. */\n"
@@ -64,7 +65,9 @@ std::string cpp_header(const CppOptions& options) {
               ? "/* Behind them: the zero of x, the zero and the scale of residual, the zero of y "
                 "and 1 / its scale. */\n"
               : "") +
-         "void " + name + "_run(" + x + ", const float* packed, " +
+         "/* threads: at most so many, from 1 to " + std::to_string(kMaxThreads) +
+         "; a number outside counts as the nearest. y is the same for any number. */\n" + "void " +
+         name + "_run(" + x + ", const float* packed, " +
          (ends ? "const float* channel,\n    " + residual + ", " + y +
                      ", float* workspace, long batch, int threads);\n"
                : y + ", float* workspace, long batch,\n    int threads);\n") +

@@ -349,7 +349,8 @@ class RowPrinter {
     std::int64_t steps = 1;
     for (const int axis : *axes) steps *= extent(axis);
     out_.line("static constexpr auto places" + std::to_string(o) + " = places_of<" +
-              std::to_string(steps) + ", kLength>([]([[maybe_unused]] long s, long lane) -> long {")
+              std::to_string(steps) +
+              ", kLength, kParts>([]([[maybe_unused]] long s, long lane) -> long {")
         .indent();
     print_decode(out_, nest(), *axes, "s");
     std::vector<std::string> names = names_;
@@ -418,7 +419,9 @@ class RowPrinter {
       store_in_turns(names);
       return;
     }
-    if (rows_.part >= 0 && rows_.part == rows_.tile) {
+    // Words are stored as they are: numbers with an epilogue go one by one.
+    const bool in_words = rows_.part >= 0 && !ends_.epilogue;
+    if (in_words && rows_.part == rows_.tile) {
       store_words();
       return;
     }
@@ -430,7 +433,7 @@ class RowPrinter {
     const std::string value = result("c");
     const std::string ends = ends_.epilogue ? epilogue_of_lanes(names) + ", " : "";
     const std::string suffix = ends_.epilogue ? "_end(" : "(";
-    if (rows_.part >= 0) {
+    if (in_words) {
       row = without(row, rows_.lane);
       const std::string word = std::to_string(extent(rows_.part));
       out_.line("store_parts<" + word + ">(to + (" + row.text(names) + ") + " + word + " * l, " +

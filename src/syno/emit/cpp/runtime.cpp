@@ -1,5 +1,7 @@
 #include "syno/emit/cpp/runtime.h"
 
+#include "syno/support/threads.h"
+
 namespace syno::cpp {
 
 namespace {
@@ -153,19 +155,20 @@ inline Vector load_strided(const float* from, long stride, long first, long last
 }
 // Where lanes stand, by the step of a sum and their number; kNowhere where there is a zero. When all
 // lanes of a vector are near each other, places are counted from `start`, and `span` floats from
-// there hold them: a load and a permutation instead of a load for each lane.
+// there hold them: a load and a permutation instead of a load for each lane. Loops take kParts vectors at
+// once, and so the last of them may lie behind the row, where all lanes are nowhere.
 constexpr std::int32_t kNowhere = INT32_MIN;
-template <long kSteps, long kLength>
+template <long kSteps, long kLength, long kParts>
 struct Places {
-  static constexpr long kVectors = ceil_divide(kLength, kLanes);
+  static constexpr long kVectors = ceil_divide(kLength, kParts * kLanes) * kParts;
   std::int32_t at[kSteps][kVectors * kLanes];
   std::int32_t start[kSteps][kVectors];
   std::int32_t span[kSteps][kVectors];
   bool near;
 };
-template <long kSteps, long kLength, class Place>
-constexpr Places<kSteps, kLength> places_of(const Place& place) {
-  Places<kSteps, kLength> places{};
+template <long kSteps, long kLength, long kParts, class Place>
+constexpr Places<kSteps, kLength, kParts> places_of(const Place& place) {
+  Places<kSteps, kLength, kParts> places{};
   places.near = true;
   for (long s = 0; s < kSteps; ++s)
     for (long v = 0; v < places.kVectors; ++v) {
@@ -245,18 +248,25 @@ struct Team {
   long end(long work) const { return work * (thread + 1) / threads; }
 };
 
+// A team of one waits for nobody, also inside of a larger team, or of one of the caller's.
 inline void wait_for_team(const Team& team) {
-  (void)team;
+  if (team.threads <= 1) return;
 #if defined(_OPENMP)
 #pragma omp barrier
 #endif
 }
 
+)source";
+
+constexpr std::string_view kRuns = R"source(
+inline long team_of(long threads) { return most(1, least(threads, kMostThreads)); }
+
+// OpenMP may give fewer threads than `threads`, or one: the body knows how many there are.
 template <class Body>
 void run_team(int threads, const Body& body) {
 #if defined(_OPENMP)
   if (threads > 1) {
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads((int)team_of(threads))
     body(Team{omp_get_thread_num(), omp_get_num_threads()});
     return;
   }
@@ -307,7 +317,10 @@ void run_blocks(typename C::Words::Data data, const float* packed, Y y, const Te
 std::string runtime_text() {
   return std::string(kVectors) + std::string(formats_runtime_text()) +
          std::string(epilogue_runtime_text()) + std::string(kLoops) +
-         std::string(contractions_runtime_text()) + std::string(kThreads);
+         std::string(contractions_runtime_text()) + std::string(kThreads) +
+         "// A system that starts no further thread lets OpenMP end the process.\nconstexpr long "
+         "kMostThreads = " +
+         std::to_string(kMaxThreads) + ";\n" + std::string(kRuns);
 }
 
 }  // namespace syno::cpp

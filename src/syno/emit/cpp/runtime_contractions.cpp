@@ -221,8 +221,8 @@ inline void pair_product(const float* data, const float* weights, float* results
 }
 
 // kTileRows rows and N vectors of columns from n0 on.
-template <class C, int N, class E>
-inline void pair_tile(const float* data, const float* weights, float* y, long tile, long n0,
+template <class C, int N, class Y, class E>
+inline void pair_tile(const float* data, const float* weights, Y y, long tile, long n0,
                       const E& epilogue) {
   constexpr int M = Tiling<C>::kTileRows;
   constexpr long kStep = M * C::kTerms, kWidth = C::kPairWidth;
@@ -237,9 +237,9 @@ inline void pair_tile(const float* data, const float* weights, float* y, long ti
     count = least(kWidth - w, end - n);
     for (long odd = 0; odd < 2 && 2 * pair + odd < C::kPairRows; ++odd) {
       const float* from = results + odd * M * N * kLanes + (n - n0);
-      float* const place = y + (2 * pair + odd) * kWidth + w;
+      const Y place = y + (2 * pair + odd) * kWidth + w;
       for (long i = 0; i < rows; ++i, from += N * kLanes) {
-        float* const to = place + C::row(tile * M + i);
+        const Y to = place + C::row(tile * M + i);
         const auto ends = epilogue.template along<C::kChannelOfRow>(to);
         for (long j = 0; j < count; j += kLanes)
           store_end(ends, to + j, load(from + j), count - j);
