@@ -46,6 +46,21 @@ def found(folder: Path) -> Comparison:
     return read(folder / "out.json")
 
 
+def test_a_device_is_chosen_and_a_file_of_another_one_is_not_continued(
+    folder: Path, tmp_path: Path
+) -> None:
+    content = json.loads((folder / "out.json").read_text())
+    assert content["settings"]["device"] == "cpu"
+    del content["settings"]["device"]  # as in files from before there was a choice
+    older = tmp_path / "older.json"
+    older.write_text(json.dumps(content))
+    assert projection._opened(older, {"device": "cpu"}).runs
+    with pytest.raises(UserError, match=r"are of another device\n  expected: cpu      got: cuda"):
+        projection._opened(older, {"device": "cuda"})
+    result = run(tmp_path, "--steps", "2", "--seeds", "1", "--device", "tpu9")
+    assert result.exit_code == 2 and "device 'tpu9'" in result.output
+
+
 def test_all_are_trained_and_the_picture_is_there(folder: Path, found: Comparison) -> None:
     assert [(r.what, r.way, r.seed) for r in found.runs[:3]] == [
         (ORIGINAL, STEPS, 0),

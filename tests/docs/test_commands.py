@@ -85,3 +85,34 @@ def test_every_command_has_a_section_and_an_example_in_cli_md(command):
 def test_a_wrong_command_and_a_wrong_option_are_found():
     found = [("sampel", ""), ("sample", " --cuont 3 --seed 1"), ("show", " op.txt --dot")]
     assert wrong(found) == ["syno sampel", "syno sample --cuont"]
+
+
+# Fidelities that train in float16 need a GPU, and those of the paper's text take weeks without.
+_NEED_GPU = ("paper/imagenet", "paper/gpt2", "paper/gpt2-steps")
+
+
+def without_gpu(found: list[tuple[str, str]]) -> list[str]:
+    """The commands that cannot work as they are printed, because they train on the processor."""
+    return [
+        f"syno {command}{rest}"
+        for command, rest in found
+        if (fidelity := re.search(r"--fidelity (\S+)", rest))
+        and fidelity[1] in _NEED_GPU
+        and not re.search(r"--device cuda|--gpus|--precision (?!float16)|--dry-run", rest)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_at_the_scale_of_the_paper_name_a_gpu(page):
+    assert without_gpu(calls(page)) == []
+
+
+def test_a_training_in_float16_without_a_gpu_is_found():
+    from syno.train import FIDELITIES
+
+    half = {each.name for each in FIDELITIES if each.recipe.precision == "float16"}
+    assert half <= set(_NEED_GPU)
+    bad = ("train", " --model resnet18 --fidelity paper/imagenet --json")
+    assert without_gpu([bad]) == [f"syno train{bad[1]}"]
+    good = [(bad[0], bad[1] + " --device cuda"), ("search", " --fidelity paper/gpt2 --gpus")]
+    assert without_gpu(good) == []

@@ -277,6 +277,29 @@ def test_the_command_shows_runs_and_clears(tmp_path: Path) -> None:
     assert code == 0 and json.loads(text[text.index("[") :])[0]["status"] == "done"
 
 
+def test_a_dry_run_says_which_targets_this_machine_cannot_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    targets = [
+        {"name": "here", "device": "cpu"},
+        {"name": "gpu", "device": "cuda"},
+        {"name": "phone", "device": "cpu", "target": "llvm -mtriple=no-such-processor-linux-gnu"},
+    ]
+    grid = {"targets": targets, "operators": ["conv1x1"], "layers": ["8x8"]}
+    path = tmp_path / "grid.json"
+    path.write_text(json.dumps(grid | {"back_ends": ["eager"], "baseline": False}))
+    code, text = invoked("--config", str(path), "--dry-run", "--json")
+    assert code == 0
+    obstacles = {task["target"]: task["obstacle"] for task in json.loads(text)}
+    assert obstacles["here"] == ""
+    assert "PyTorch finds no GPU on this machine" in obstacles["gpu"]
+    assert "the target is a no" in obstacles["phone"]
+    shown = invoked("--config", str(path), "--dry-run")[1]
+    assert "3 tasks, 2 of which this machine cannot do" in shown
+    assert "finds no GPU" in " ".join(shown.split())
+
+
 def test_mistakes_of_the_command_are_named(tmp_path: Path) -> None:
     assert "nothing to tune" in invoked()[1]
     assert "--layer or --network" in invoked("--network", "cnn-small", "--config", "a.json")[1]

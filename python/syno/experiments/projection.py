@@ -153,7 +153,8 @@ class Comparison:
         """The inverse of `to_json`."""
         timing = content["timing"]
         return Comparison(
-            settings=content["settings"],
+            # In files from before there was a choice, it was the processor.
+            settings={"device": "cpu", **content["settings"]},
             timing=None
             if timing is None
             else StepTimes(
@@ -181,14 +182,16 @@ def compare_projection(
     path: Path,
     settings: Mapping[str, object],
     threads: int = 1,
+    device: str = "cpu",
     rounds: int = ROUNDS,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Comparison:
     """Trains and times both, and keeps every result in the file at `path` as soon as it is known.
 
     networks: the network with the initial weights of a seed; settings: what the file is about,
-    beside fidelity, data and operator. A file that is there is gone on with: nothing is trained
-    twice, and a training that was interrupted goes on from its last checkpoint beside the file.
+    beside fidelity, data and operator; device: where both are trained and timed. A file that is
+    there is continued: nothing is trained twice, and a training that was interrupted continues from
+    its last checkpoint beside the file.
     progress: called with (trainings done, of how many, what is going on).
 
     UserError for a file of other settings, for a fidelity that is measured in seconds, and for an
@@ -212,8 +215,8 @@ def compare_projection(
     report = progress or (lambda done, total, remark: None)
     if found.timing is None:
         report(0, len(jobs), "timing steps")
-        found.timing = _timed(network, operator, data, fidelity, threads, rounds)
-        found.environment = _environment(threads)
+        found.timing = _timed(network, operator, data, fidelity, threads, device, rounds)
+        found.environment = _environment(threads, device)
         write(found, path)
     for index, (what, way, seed) in enumerate(jobs):
         if found.run(what, way, seed) is not None:
@@ -231,7 +234,8 @@ def compare_projection(
             steps = max(round(fidelity.steps / found.timing.ratio), 1)
             amount = fidelity.changed(steps=steps)
         net = networks(seed).original() if what == ORIGINAL else _with(networks(seed), operator)
-        run = _trained(net, data, amount, (what, way, seed), threads, checkpoint, moved)
+        job = what, way, seed
+        run = _trained(net, data, amount, job, threads, device, checkpoint, moved)
         found.runs.append(run)
         write(found, path)
         checkpoint.unlink(missing_ok=True)
@@ -292,11 +296,14 @@ def _settings(
     return dict(json.loads(json.dumps(content)))
 
 
-def _environment(threads: int) -> dict[str, object]:
+def _environment(threads: int, device: str) -> dict[str, object]:
+    import torch
+
     from syno.space.rules import rule_set
     from syno.store import capture_environment
 
-    found = capture_environment(threads=threads, rules=rule_set((), ()).version)
+    name = None if device == "cpu" else torch.cuda.get_device_name(device)
+    found = capture_environment(threads=threads, rules=rule_set((), ()).version, device=name)
     return dataclasses.asdict(found)
 
 
@@ -311,11 +318,12 @@ def _timed(
     data: TextData,
     fidelity: Fidelity,
     threads: int,
+    device: str,
     rounds: int,
 ) -> StepTimes:
     """Steps of both in turns, so that what disturbs the machine disturbs both."""
     nets = [network.original(), _with(network, operator)]
-    steppers = [_Stepper(net, data, fidelity) for net in nets]
+    steppers = [_Stepper(net, data, fidelity, device) for net in nets]
     with torch_threads(threads):
         taken = [[stepper.step() for stepper in steppers] for _ in range(_WARMUP + rounds)]
     taken = taken[_WARMUP:]
@@ -330,34 +338,44 @@ def _timed(
 class _Stepper:
     """Takes training steps as the trainer does, part by part."""
 
-    def __init__(self, net: nn.Module, data: TextData, fidelity: Fidelity) -> None:
+    def __init__(self, net: nn.Module, data: TextData, fidelity: Fidelity, device: str) -> None:
         import torch
 
         from syno.train.optimizers import make_optimizer
 
         assert fidelity.context is not None
-        self._net = net.train()
+        self._net = net.to(device).train()
+        self._device = device
         self._recipe = fidelity.recipe
         self._optimizer = make_optimizer(net, fidelity.recipe)
         inputs, targets = next(data.batches(fidelity.context, fidelity.batch, 0))
-        self._inputs, self._targets = torch.from_numpy(inputs), torch.from_numpy(targets)
+        self._inputs = torch.from_numpy(inputs).to(device)
+        self._targets = torch.from_numpy(targets).to(device)
 
     def step(self) -> tuple[float, float, float]:
         """Seconds of the forward pass, of the backward pass and of the update."""
         from torch import nn
 
         self._optimizer.zero_grad(set_to_none=True)
-        marks = [time.perf_counter()]
+        marks = [self._now()]
         scores = self._net(self._inputs).flatten(0, 1)
         loss = nn.functional.cross_entropy(scores, self._targets.flatten())
-        marks.append(time.perf_counter())
+        marks.append(self._now())
         loss.backward()
-        marks.append(time.perf_counter())
+        marks.append(self._now())
         if self._recipe.clip_norm is not None:
             nn.utils.clip_grad_norm_(self._net.parameters(), self._recipe.clip_norm)
         self._optimizer.step()
-        marks.append(time.perf_counter())
+        marks.append(self._now())
         return marks[1] - marks[0], marks[2] - marks[1], marks[3] - marks[2]
+
+    def _now(self) -> float:
+        """The time when the device has done what was asked of it."""
+        import torch
+
+        if self._device != "cpu":
+            torch.cuda.synchronize(self._device)
+        return time.perf_counter()
 
 
 def _trained(
@@ -366,6 +384,7 @@ def _trained(
     fidelity: Fidelity,
     job: tuple[str, str, int],
     threads: int,
+    device: str,
     checkpoint: Path,
     moved: Callable[[float], None],
 ) -> Run:
@@ -378,7 +397,9 @@ def _trained(
             moved(state.done)
 
     with torch_threads(threads):
-        outcome = train(net, data, fidelity, seed, progress=report, checkpoint=checkpoint)
+        outcome = train(
+            net, data, fidelity, seed, progress=report, checkpoint=checkpoint, device=device
+        )
     if outcome.status == "paused":
         raise PausedError
     return Run(
@@ -414,4 +435,5 @@ def prepared(trainings: Trainings, op: str) -> dict[str, Any]:
         "name": chosen[0].name,
         "sizes": dict(trainings.sizes),
         "threads": trainings.timing.threads,
+        "device": trainings.device,
     }

@@ -21,9 +21,19 @@ def tasks_table(tasks: Sequence[Task]) -> Table:
         ("operator", lambda task: task.operator),
         ("back end", lambda task: task.back_end),
         ("state", state),
-        ("remark~", lambda task: task.problem.partition("\n")[0]),
+        ("remark~", lambda task: obstacle(task).partition("\n")[0]),
         ("folder~?", lambda task: str(task.folder)),
     ).without_empty()
+
+
+def obstacle(task: Task) -> str:
+    """Why a task cannot be done here; empty where nothing is known against it.
+
+    Devices of a tracker are not asked.
+    """
+    from syno.tune import back_ends
+
+    return task.problem or ("" if task.tracker is not None else back_ends.problem(task))
 
 
 def state(task: Task) -> str:

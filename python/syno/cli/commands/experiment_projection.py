@@ -48,6 +48,7 @@ class _Arguments(Options):
     seeds: int = option("Number of seeds.", 2, minimum=1)
     seed: int = options.seed()
     threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
+    device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
     rounds: int = option("Number of training steps of each network to time.", 30, minimum=2)
     out: Path = required(
         "File of the results (JSON); an existing file is continued.", names="--out/-o"
@@ -83,6 +84,7 @@ def command(given: _Arguments) -> int:
         baseline=True,
         sizes=checked_binding(given.binding),
         timing=TimingOptions(threads=given.threads),
+        device=given.device,
     )
     settings = prepared(trainings, given.op)
     try:
@@ -96,6 +98,7 @@ def command(given: _Arguments) -> int:
                 path=given.out,
                 settings=settings,
                 threads=given.threads,
+                device=given.device,
                 rounds=given.rounds,
                 progress=lambda done, total, remark: move(done, remark),
             )

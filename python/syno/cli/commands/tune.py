@@ -74,7 +74,9 @@ class _Arguments(Options):
     outside: bool = option(
         "Accept a grid of --config with results outside of the folder of its file.", False
     )
-    dry_run: bool = option("Print the tasks, and do nothing.", False)
+    dry_run: bool = option(
+        "Print the tasks, and which of them this machine cannot do, and do nothing.", False
+    )
     clear: bool = option("Delete the results of all tasks first, after a question.", False)
     yes: bool = option("Delete without a question.", False)
     retry: bool = option("Do tasks again that failed.", False)
@@ -189,13 +191,17 @@ def _clear(tasks: Sequence[Task], given: _Arguments) -> None:
 
 
 def _show(tasks: Sequence[Task], given: _Arguments) -> int:
-    from syno.tune.tables import state, tasks_table
+    from syno.tune.tables import obstacle, state, tasks_table
 
     if given.as_json:
-        output.print_json([task.as_json() | {"state": state(task)} for task in tasks])
+        output.print_json(
+            [task.as_json() | {"state": state(task), "obstacle": obstacle(task)} for task in tasks]
+        )
     else:
         output.show(tasks_table(tasks))
-        output.echo(f"{len(tasks)} tasks")
+        refused = sum(bool(obstacle(task)) for task in tasks)
+        impossible = f", {refused} of which this machine cannot do" if refused else ""
+        output.echo(f"{len(tasks)} tasks{impossible}")
     return framework.OK
 
 
