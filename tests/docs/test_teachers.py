@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from syno.data import load
 from syno.network import models
@@ -29,6 +30,16 @@ def test_the_weights_recognize_the_images_of_the_test_split():
         found = net((images - mean) / std).argmax(1)
     right = (found == torch.from_numpy(data.test.labels[:1000])).float().mean()
     assert right > 0.87
+
+
+def test_the_weights_are_those_of_the_plain_model_and_of_one_with_slots():
+    net = models.build("resnet18-small", width=24, size=32, classes=10)
+    state = load_file(WEIGHTS)
+    net.load_state_dict(state)
+    slotted = models.slots(models.build("resnet18-small", width=24, size=32, classes=10))
+    slotted.load_state_dict(state)
+    x = torch.randn(2, 3, 32, 32)
+    assert torch.equal(slotted.eval()(x), net.eval()(x))
 
 
 def test_the_recipe_of_the_second_training_is_read():

@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 import syno
 from syno import Specification, UserError, layer_report
 from syno.network.models import build, built, describe, list_models, slots, summarise, summary
 from syno.network.surgery import slot_bindings
+from syno.study.evaluate.weights import load_weights, write_weights
 from syno.study.specifications import PAPER_MACS_SHARES
+
+from .small import CONVOLUTION
 
 # Slots and different sizes of the paper's models, as its experiments count them.
 PAPER = {
@@ -240,6 +243,35 @@ def test_weights_of_a_network_whose_layers_are_in_slots_are_those_of_its_model(
     again = build("resnet-small", width=4, weights=str(path)).eval()
     x = torch.randn(2, 3, 16, 16)
     torch.testing.assert_close(again(x), template.eval()(x))
+
+
+def test_weights_go_from_networks_with_slots_to_those_without_and_back(tmp_path: Path) -> None:
+    def net() -> nn.Module:
+        return build("resnet-small", width=4)
+
+    x = torch.randn(2, 3, 16, 16)
+    first = net().eval()
+    template = syno.substitute(net(), example_input=x).eval()
+    template.load_state_dict(first.state_dict())
+    assert torch.equal(template(x), first(x))
+    again = syno.substitute(net(), example_input=x).eval()
+    again.load_state_dict(template.state_dict())
+    assert torch.equal(again(x), first(x))
+    path = tmp_path / "baseline.safetensors"
+    write_weights(path, template, {"input_shape": [3, 16, 16], "classes": 7, "vocabulary": None})
+    plain = net().eval()
+    plain.load_state_dict(load_file(path))
+    assert torch.equal(plain(x), first(x))
+
+    report = syno.replace(template, CONVOLUTION)
+    assert report.replaced and report.kept
+    write_weights(path, template, {"input_shape": [3, 16, 16], "classes": 7, "vocabulary": None})
+    filled = syno.substitute(net(), example_input=x).eval()
+    syno.replace(filled, CONVOLUTION)
+    load_weights(path, filled)
+    assert torch.equal(filled(x), template(x))
+    with pytest.raises(RuntimeError, match="Missing key"):
+        filled.load_state_dict(first.state_dict())
 
 
 def test_wrong_weights_are_told_apart(tmp_path: Path) -> None:

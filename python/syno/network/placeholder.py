@@ -373,6 +373,16 @@ class Placeholder(nn.Module):
                 f"the specification has {dimensions}: {shape}"
             )
 
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *arguments: Any, **named: Any
+    ) -> None:
+        """Also takes the tensors of a network without slots, where the original layer is in it."""
+        if self.layer is not None and self.layer is self.original:
+            for key in self.layer.state_dict():
+                if f"{prefix}layer.{key}" not in state_dict and f"{prefix}{key}" in state_dict:
+                    state_dict[f"{prefix}layer.{key}"] = state_dict.pop(f"{prefix}{key}")
+        super()._load_from_state_dict(state_dict, prefix, *arguments, **named)
+
     def extra_repr(self) -> str:
         """The binding, for printing a network."""
         return ", ".join(f"{name}={value}" for name, value in self.binding.items())
@@ -454,6 +464,26 @@ def slots(net: nn.Module) -> dict[str, Placeholder]:
     return {name: module for name, module in net.named_modules() if isinstance(module, Placeholder)}
 
 
+def tensors_without_slots(net: nn.Module) -> dict[str, torch.Tensor]:
+    """The state dict of a network, with the names of a network in which layers are no slots.
+
+    Slots with operators keep their names.
+    """
+    inside = [
+        f"{name}.layer." if name else "layer."
+        for name, module in net.named_modules(remove_duplicate=False)
+        if isinstance(module, Placeholder) and module.kernel is None
+    ]
+    state: dict[str, torch.Tensor] = dict(net.state_dict())
+    for start in inside:
+        end = start.removesuffix("layer.")
+        state = {
+            end + key.removeprefix(start) if key.startswith(start) else key: value
+            for key, value in state.items()
+        }
+    return state
+
+
 def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
     """`slots`, or UserError when there is none."""
     found = slots(net)
@@ -466,4 +496,4 @@ def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
     return found
 
 
-__all__ = ["KernelPack", "Placeholder", "checked_slots", "slots"]
+__all__ = ["KernelPack", "Placeholder", "checked_slots", "slots", "tensors_without_slots"]

@@ -103,16 +103,21 @@ def file_name(key: str | None, seed: int) -> str:
 def write_weights(path: Path, net: nn.Module, shape: NetworkShape) -> None:
     """Write the tensors of a network; the file is complete or absent.
 
+    Layers in slots have the names that they have without slots, so that the file of the original
+    network is one for that network.
+
     Raises:
         OSError: if it cannot be written.
     """
     from safetensors.torch import save_file
 
+    from syno.network.placeholder import tensors_without_slots
+
     path.parent.mkdir(parents=True, exist_ok=True)
     # A copy of each: parameters that are shared or are views cannot be stored as such.
     tensors = {
         name: tensor.detach().cpu().contiguous().clone()
-        for name, tensor in net.state_dict().items()
+        for name, tensor in tensors_without_slots(net).items()
     }
     partial = path.with_name("." + path.name)
     try:
