@@ -50,6 +50,21 @@ def _closures(first, second):
     return (lambda x: first(x)), (lambda x: second(x))
 
 
+def _over_a_list(first, second):
+    both = [first, {"second": second}]
+    return (lambda x: both[0](x)), (lambda x: both[1]["second"](x))
+
+
+def _called_by(layer):
+    def inner(x):
+        return layer(x)
+
+    def outer(x):
+        return inner(x)
+
+    return functools.partial(outer)
+
+
 # What a network holds its layers in, and how it gets both of them again.
 PLACES = {
     "a module list": (lambda a, b: nn.ModuleList([a, b]), tuple),
@@ -71,10 +86,16 @@ PLACES = {
     "methods": (lambda a, b: [a.__call__, b.__call__], tuple),
     "forward methods": (lambda a, b: [a.forward, b.forward], tuple),
     "closures": (_closures, tuple),
+    "closures over a list": (_over_a_list, tuple),
+    "default arguments": (
+        lambda a, b: [lambda x, held=a: held(x), lambda x, held=(b,): held[0](x)],
+        tuple,
+    ),
+    "functions of functions": (lambda a, b: [_called_by(each) for each in (a, b)], tuple),
     "a namespace": (lambda a, b: types.SimpleNamespace(a=a, b=b), lambda held: (held.a, held.b)),
 }
-# Of these, the copy of a network has no other layers in them.
-KEPT_PLACES = {"forward methods", "closures"}
+# Of these, a slot has no such method.
+KEPT_PLACES = {"forward methods"}
 
 # What a forward may do with a layer, and whether an operator may take its place.
 USES = {
@@ -82,7 +103,7 @@ USES = {
     "calls it twice": (lambda m, x: m(torch.relu(m(x))), True),
     "reads sizes": (lambda m, x: m(x.view(-1, m.in_features))[:, : m.out_features], True),
     "reads the shape of the weight": (lambda m, x: m(x)[:, : m.weight.shape[0]], True),
-    "counts the dimensions": (lambda m, x: m(x) * m.weight.dim() + m.weight.size(1), True),
+    "counts the dimensions": (lambda m, x: m(x) * m.weight.dim() / m.weight.size(1), True),
     "casts to the type": (lambda m, x: m(x.to(m.weight.dtype).to(m.weight.device)), True),
     "casts if it has to": (
         lambda m, x: m(x.to(m.weight.dtype) if isinstance(m.weight, torch.Tensor) else x * 3),
@@ -174,6 +195,7 @@ def _with_forward(module, function):
 class Net(nn.Module):
     def __init__(self, place="a list", use="calls it", form="plain"):
         super().__init__()
+        torch.manual_seed(0)
         formed = FORMS[form] if form in FORMS else OTHER_FORMS[form][0]
         self.a, self.b = (formed(nn.Linear(8, 8)) for _ in range(2))
         hold, self.get = PLACES[place]
@@ -287,3 +309,105 @@ def test_where_values_of_a_weight_are_used_the_other_layers_are_slots():
     report = check(Tied())
     assert report.count("1 replaced") == 1
     assert "the network computes with the values of its weight" in report
+
+
+def test_hooks_and_closures_of_a_network_see_no_trace_of_it():
+    seen, calls = [], 0
+
+    def count(*_):
+        nonlocal calls
+        calls += 1
+
+    net = Net()
+    net.a.register_forward_hook(lambda _, x, y: seen.append(y))
+    net.register_forward_hook(count)
+    made = syno.substitute(net.eval(), syno.linear(), X)
+    assert not seen
+    assert not calls
+    net(X)
+    assert len(seen) == calls == 1
+    made(X)
+    assert len(seen) == calls == 1
+
+
+def test_a_network_that_changes_itself_as_it_runs_stays_as_it_is():
+    class Changing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.steps, self.kept = nn.Linear(8, 8), 0, []
+            self.register_buffer("mean", torch.zeros(8))
+
+        def forward(self, x):
+            if not hasattr(self, "second"):
+                self.second = nn.Linear(8, 8)
+            y = self.first(x)
+            self.mean += y.detach().mean(0)
+            self.steps += 1
+            self.kept.append(y)
+            x.mul_(2)
+            return self.second(y)
+
+    net, x = Changing().eval(), X.clone()
+    before = state_of(net)
+    made = syno.substitute(net, syno.linear(), x)
+    check_untouched(net, before)
+    assert torch.equal(x, X)
+    for each in (net, made):
+        assert not hasattr(each, "second")
+        assert each.steps == len(each.kept) == 0
+        assert torch.equal(each.mean, torch.zeros(8))
+    assert made(x).shape == (3, 8)
+
+
+def test_layers_without_sizes_are_not_for_slots_yet():
+    net = nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.Linear(8, 8))
+    with pytest.raises(UserError, match=r"'0.weight' of the network Sequential has no size yet"):
+        syno.substitute(net, example_input=X)
+    net(X)
+    assert list(syno.slots(syno.substitute(net, example_input=X))) == ["0", "2"]
+
+
+def test_without_an_example_what_an_operator_has_not_is_an_error():
+    net = syno.substitute(Net(use="scores by the weight").eval(), syno.linear(name="[ab]"))
+    expected = net(X)
+    syno.replace(net, LINEAR)
+    with pytest.raises(UserError, match=r"computes with the values of its weight, in aten\.t"):
+        net(X)
+    for slot in syno.slots(net).values():
+        slot.restore()
+    torch.testing.assert_close(net(X), expected)
+    slot = syno.slots(net)["a"]
+    slot.weight = nn.Parameter(torch.ones(8, 8))
+    assert slot.original.weight is slot.weight
+    syno.replace(net, LINEAR)
+    assert (slot.weight.shape, slot.weight.dtype) == ((8, 8), torch.float32)
+    assert (slot.in_features, slot.bias.shape) == (8, (8,))
+    assert not hasattr(slot, "reset_parameters")
+    with pytest.raises(UserError, match="sets the attribute 'weight'"):
+        slot.weight = nn.Parameter(torch.zeros(8, 8))
+
+
+def test_without_an_example_a_slot_that_no_call_reached_is_not_called_replaced():
+    net = Net("forward methods").eval()
+    made = syno.substitute(net, syno.linear())
+    made(X)
+    report = syno.replace(made, LINEAR)
+    assert [row.name for row in report.replaced] == ["last"]
+    assert "no call of the network reached its slot" in str(report)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_networks_with_recurrent_layers_keep_their_weights(kind):
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.last = kind(8, 8, batch_first=True), nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.last(self.rnn(x)[0][:, -1])
+
+    net, x = Recurrent().eval(), torch.randn(2, 5, 8)
+    before = state_of(net)
+    made = syno.substitute(net, syno.linear(), x)
+    check_untouched(net, before)
+    torch.testing.assert_close(made(x), net(x))

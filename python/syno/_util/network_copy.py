@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from syno._util.closures import OwnClosures
 from syno._util.errors import UserError, first_line
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -38,8 +39,8 @@ class _Values(TorchFunctionMode):
 def copy_network(net: Network, memo: dict[int, Any] | None = None) -> Network:
     """Return a copy of a network; everything that copies a network does it by this function.
 
-    Modules, parameters and tensors that stand in several places do so in the copy. Functions are
-    not copied, nor what they hold in closures.
+    Modules, parameters and tensors that stand in several places do so in the copy. Functions that
+    hold layers of the network, as closures do, hold those of the copy there.
 
     Args:
         net: the network.
@@ -49,9 +50,13 @@ def copy_network(net: Network, memo: dict[int, Any] | None = None) -> Network:
     Raises:
         UserError: a part of the network cannot be copied.
     """
+    memo = {} if memo is None else memo
     try:
+        closures = OwnClosures([vars(module) for module in net.modules()], memo)
         with _Values():
-            return copy.deepcopy(net, memo)
+            made = copy.deepcopy(net, memo)
+        closures.fill()
+        return made
     except MemoryError:
         raise
     except Exception as error:  # whatever a part of it raises
