@@ -58,6 +58,8 @@ _NUMBER = re.compile(
     r"(?<![\w.^/+-])(?P<sign>[+-]?)(?P<digits>\d+(?:,\d{3})*)(?P<decimals>\.\d+)?"
     r"(?P<unit> ?%| [kMG]\b|x\b)?(?![\w^])(?!-\w)"
 )
+# A number of a text that stands where a phrase has a #.
+_PRINTED = r"[+-]?[\d,]*\.?\d+(?: ?%| [kMG]\b|x\b)?"
 _SCALES = {"%": 0.01, "k": 1e3, "M": 1e6, "G": 1e9, "x": 1.0, "": 1.0}
 # What follows the number of a measurement. Whole seconds and minutes are most often settings.
 _MEASURED = re.compile(
@@ -484,9 +486,7 @@ def _text_problems(text: str, source: Source, names: dict[str, Any]) -> Iterator
         yield "a paragraph has phrases, not columns"
     for phrase, expression in source.phrases:
         # The regular expression of the phrase, with the numbers of the text for each #.
-        pattern = r"[+-]?[\d,]*\.?\d+(?: ?%| [kMG]\b|x\b)?".join(
-            re.escape(part) for part in phrase.split("#")
-        )
+        pattern = _PRINTED.join(re.escape(part) for part in phrase.split("#"))
         matches = list(re.finditer(pattern, text))
         if len(matches) != 1:
             yield f"{phrase!r} stands {len(matches)} times in the text"

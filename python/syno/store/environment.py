@@ -11,6 +11,9 @@ from pathlib import Path
 from syno._util.helper_process import find_program
 from syno.store.records import Environment
 
+# What no result depends on: among them are the files that a command replaces while it runs, such as
+# that of `syno bench network --json > bench/results/network.json`.
+_NO_SOURCES = (":(exclude)bench/results", ":(exclude)docs", ":(exclude)*.md")
 _LIBRARIES = ("syno", "numpy", "torch", "sqlalchemy", "scikit-learn", "pillow")
 
 
@@ -54,11 +57,20 @@ def _commit() -> str:
     if package.parent.name != "python" or not (root / ".git").exists():
         return ""
     try:
-        commit = _git(root, "rev-parse", "HEAD")
-        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+        return commit_of(root)
     except (OSError, subprocess.SubprocessError):  # no git, or no commit yet
         return ""
-    return commit + ("+" if changed else "")
+
+
+def commit_of(root: Path) -> str:
+    """The commit of a checkout, with "+" when sources differ from it; results and pages are none.
+
+    Raises:
+        OSError, subprocess.SubprocessError: there is no git, or no commit.
+    """
+    commit = _git(root, "rev-parse", "HEAD")
+    status = ("status", "--porcelain", "--untracked-files=no")
+    return commit + ("+" if _git(root, *status, "--", ".", *_NO_SOURCES) else "")
 
 
 def _git(root: Path, *arguments: str) -> str:
