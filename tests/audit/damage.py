@@ -27,6 +27,7 @@ _TABLES = (
     "verification",
     "baseline",
     "measurement",
+    "finding",
     "syno_schema",
 )
 

@@ -1,7 +1,8 @@
 """A store with everything that a store can hold: two studies of real operators with fake answers.
 
 `search` stopped after some evaluations and can be resumed; `ladder` has rungs, an operator that was
-in quarantine and was let out, one that still is and an evaluation on the test split.
+in quarantine and was let out, one that still is and an evaluation on the test split; `adapted` is
+an adaptation with some findings.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from study.fakes import FakeEvaluator, FakeRungs, fake_ladder
 from syno import Operator, Sampler, Specification
+from syno.adaptation.pipeline.journal import open_journal
 from syno.store import Environment, Outcome, Store
 from syno.study import Study, StudySettings, run
 
@@ -74,6 +76,11 @@ def make(path: Path) -> None:
         tested = Outcome("ok", accuracy=0.5, split="test", rung="tiny", recipe={"final": True})
         store.add_evaluation(study.record, 0, tested, HERE)
         study.close()
+        with open_journal(store, "adapted", "net", {"model": "resnet-small"}, 0) as journal:
+            journal.started()
+            for key in ("a", "b"):
+                journal.put("fit", key, [1.5, 2])
+            journal.change("hours", "", 2.0)
         study = Study.create(store, "search", settings(), RealSpace())
         run(study, FakeEvaluator())
         study.close()

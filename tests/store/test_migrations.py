@@ -55,7 +55,7 @@ def shape(path: Path) -> dict[str, object]:
         }
 
 
-@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql"])
+@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql", "v8.sql"])
 def test_an_old_store_gets_the_shape_of_a_new_one(golden, tmp_path):
     old = restored(golden, tmp_path / "old.db")
     assert shape(old) == shape(tmp_path / "new.db")
@@ -187,6 +187,27 @@ def test_a_store_of_version_7_is_read_as_it_is_and_goes_on_with_spot_checks(tmp_
         worker.close()
 
 
+def test_an_adaptation_of_version_8_is_read_as_it_is_and_goes_on(tmp_path):
+    old = restored("v8.sql", tmp_path / "old.db")
+    content = old.read_bytes()
+    with Store.open(str(old), read_only=True) as store:
+        assert store.version() == 8
+        assert [e.kind for e in store.events(store.study("adapted"))].count("finding") == 2
+    assert old.read_bytes() == content
+    with Store.open(str(old)) as store:
+        study, worker = store.study("adapted"), Worker()
+        token = store.drive(study, worker.name)
+        assert token is not None
+        found = store.findings(study, token)
+        found.add("fit", "another slot", [2.5])
+        with pytest.raises(UserError, match="has found 'fit' of 'another slot' before"):
+            found.add("fit", "another slot", [3.5])
+        worker.close()
+    with Store.open(str(old), read_only=True) as store:
+        values = [e.data["value"] for e in store.events(study) if e.kind == "finding"]
+    assert values == [{"value": 0.9}, [1.5, 2], [2.5]]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -253,7 +274,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 8") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 9") as caught:
         Store.open(str(old), read_only=True)
     assert "this migrates it" in str(caught.value)
     assert old.read_bytes() == content
@@ -262,7 +283,7 @@ def test_an_old_store_is_not_changed_by_reading(old):
 def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     path = tmp_path / "newer.db"
     Store.open(str(path)).close()
-    row = {"version": 9, "written_by": "7.0", "applied": "2031-01-01", "definitions": "{}"}
+    row = {"version": 10, "written_by": "7.0", "applied": "2031-01-01", "definitions": "{}"}
     row["seal"] = seal_of_stored(schema.schema_version, row)
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO syno_schema VALUES (?, ?, ?, ?, ?)", list(row.values()))
@@ -270,5 +291,5 @@ def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 9, this Syno reads up to version 8" in str(caught.value)
+        assert "has version 10, this Syno reads up to version 9" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

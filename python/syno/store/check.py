@@ -27,7 +27,7 @@ from syno.store.seals import event_digest, seal_of_stored
 # More findings than this say nothing new.
 MOST_FINDINGS = 50
 
-_ANSWER_TABLES = ("evaluation", "baseline", "measurement")
+_ANSWER_TABLES = ("evaluation", "baseline", "measurement", "finding")
 
 Rows = dict[str, list[Values]]
 

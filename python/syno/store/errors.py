@@ -37,7 +37,7 @@ class UnavailableError(UserError):
 
 
 class DriverLostError(UserError):
-    """Another process drives the study now: this one proposes nothing more."""
+    """Another process drives the study now: this one proposes or finds nothing more."""
 
 
 class DistrustedError(UserError):

@@ -141,6 +141,15 @@ MIGRATIONS = (
             "PRIMARY KEY (study_id, worker))",
         ),
     ),
+    Migration(
+        9,
+        "two processes that work on one adaptation must not find the same thing twice",
+        (
+            "CREATE TABLE finding ("
+            f"{_ID}, study_id INTEGER NOT NULL REFERENCES study (id), digest TEXT NOT NULL, "
+            "seal TEXT DEFAULT '' NOT NULL, UNIQUE (study_id, digest))",
+        ),
+    ),
 )
 
 

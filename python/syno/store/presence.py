@@ -149,7 +149,7 @@ def check_driver(connection: Connection, study: int, token: int) -> None:
     """
     found = connection.scalar(select(_driver.token).where(_driver.study_id == study))
     if found != token:
-        raise DriverLostError("another process has taken over the search meanwhile")
+        raise DriverLostError("another process has taken over the study meanwhile")
 
 
 def renew_driver(connection: Connection, study: int, token: int) -> bool:

@@ -9,10 +9,13 @@
     study <- event (the ordered log)      environment (of every result)
     study <- driver    proposal <- lease    worker -> environment
     study <- spot_check, distrust
+    study <- finding
 
 Leases, workers and drivers say who works on what at the moment: nothing of a result depends on
 them, so the log does not know them, and a recovered store begins without any. The same holds for
 spot checks, whose answers and consequences the log has.
+
+What an adaptation found is in its log; `finding` has a row for each, so that none is found twice.
 
 A baseline is the latency of the original network, taken in the run of the evaluation it names.
 A measurement refers to a verification by (id, source hash, passed), and `passed` is checked to
@@ -54,12 +57,12 @@ from sqlalchemy import (
 from syno._util.checks import parsed_json
 from syno.store.records import canonical_json
 
-VERSION = 8
+VERSION = 9
 # A store from this version on is read as it is: its rows have seals, and the tables that are read
 # are the same since, beside those of `SINCE`.
 READABLE_SINCE = 5
 # Tables that came later, each with its first version.
-SINCE = {"worker": 7, "lease": 7, "driver": 7, "spot_check": 8, "distrust": 8}
+SINCE = {"worker": 7, "lease": 7, "driver": 7, "spot_check": 8, "distrust": 8, "finding": 9}
 
 metadata = MetaData()
 # Reads a JSON value at a place of a text, and gives the place behind it.
@@ -376,6 +379,18 @@ distrust = Table(
     _seal(),
 )
 
+
+# What an adaptation has found: the digest of the kind and the key of each finding, once. Those of
+# version 8 and before are in the log alone.
+finding = Table(
+    "finding",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _reference("study_id", "study.id"),
+    _text("digest"),
+    _seal(),
+    UniqueConstraint("study_id", "digest"),
+)
 
 # Tables about the present moment.
 PASSING = (worker.name, lease.name, driver.name, spot_check.name, distrust.name)

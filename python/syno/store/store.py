@@ -37,6 +37,7 @@ from syno.store.engine import CLOCK, WRITES, Address, Clock, make_engine, now, p
 from syno.store.errors import AskTakenError, DamagedError, damaged, not_a_store, translated
 from syno.store.evaluation import Evaluation
 from syno.store.files import file_findings
+from syno.store.findings import Findings
 from syno.store.limits import check_limit
 from syno.store.measurements import DeviceMeasurement, Imported
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
@@ -248,6 +249,10 @@ class Store:
         raise UserError(
             f"there is no study '{name}' in the store '{self.name}'\n  expected: one of {names}"
         )
+
+    def findings(self, study: StudyRecord, driver: int) -> Findings:
+        """The log of an adaptation, for the process that drives it; driver: its token."""
+        return Findings(self._writing, study.id, driver)
 
     def append_event(self, study: StudyRecord, kind: str, data: Mapping[str, object]) -> int:
         """Adds a line to the study's log and gives its sequence number."""

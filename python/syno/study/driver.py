@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from syno._util.errors import UserError
-from syno.store import HEARTBEAT_S, DriverLostError, Evaluation, Outcome
+from syno.store import DriverLostError, Evaluation, Outcome
 from syno.store.records import OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
+from syno.study.heartbeat import beating
 from syno.study.loop import FINISHED, baseline_failure, default_stopper
 from syno.study.observer import Observer
 from syno.study.patience import patiently
@@ -67,7 +67,8 @@ def drive(
         while True:
             driver.take_over()
             try:
-                with _beating(study):
+                assert study.driver is not None
+                with beating(study.store, study.record, study.driver):
                     reason = driver.lead()
                 break
             except DriverLostError as error:
@@ -282,24 +283,3 @@ def _outcome(found: Evaluation) -> Outcome:
         latency=latency,
         details=found.details,
     )
-
-
-@contextlib.contextmanager
-def _beating(study: Study) -> Iterator[None]:
-    """Renew the lease of the driver in a thread of its own."""
-    token, done = study.driver, threading.Event()
-    assert token is not None
-
-    def beat() -> None:
-        while not done.wait(HEARTBEAT_S):
-            # A renewal that fails is repeated; what the driver does itself reports it.
-            with contextlib.suppress(UserError):
-                study.store.renew_driver(study.record, token)
-
-    thread = threading.Thread(target=beat, daemon=True, name="syno-driver")
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()

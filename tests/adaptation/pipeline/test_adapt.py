@@ -177,6 +177,32 @@ def test_without_a_compiler_a_note_says_that_all_is_eager(trained, data, tmp_pat
     ]
 
 
+def test_weights_that_are_gone_are_trained_again(trained, data):
+    with Store.open("sqlite://") as store:  # which keeps no weights
+        one = adapt(trained, data, store, name="one")
+        again = adapt(trained, data, store, name="one")
+        assert [each.row.macs for each in again.networks] == [row.row.macs for row in one.networks]
+
+
+def test_of_two_that_adapt_at_once_the_second_is_refused(trained, data, tmp_path):
+    url = str(tmp_path / "runs.db")
+    said = []
+
+    def second(phase, *_):
+        if phase == "candidates" and not said:
+            said.append("")
+            with pytest.raises(UserError, match="another process works on the adaptation 'one'"):
+                adapt(trained, data, url, name="one")
+            said.append("refused")
+
+    adapt(trained, data, url, name="one", progress=second)
+    assert said == ["", "refused"]
+    with Store.open(url) as store:
+        events = [e for e in store.events(store.study("one")) if e.kind == "finding"]
+    keys = [(e.data["what"], e.data["key"]) for e in events]
+    assert len(keys) == len(set(keys)) > 10
+
+
 def test_other_settings_are_another_adaptation(found, trained, data, store):
     with pytest.raises(UserError, match=r"other settings\n  options\.keep: 2, now 3"):
         adapt(trained, data, store, name="one", options=options(keep=3))

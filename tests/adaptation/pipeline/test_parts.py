@@ -32,9 +32,11 @@ from .conftest import options
 
 def test_long_settings_are_compared_whole():
     with Store.open("sqlite://") as store:
-        open_journal(store, "one", "one", {"operators": [300 * "a" + "b"]}, 0)
-        with pytest.raises(UserError, match="with other settings\n  operators: "):
-            open_journal(store, "one", "one", {"operators": [300 * "a" + "c"]}, 0)
+        with open_journal(store, "one", "one", {"operators": [300 * "a" + "b"]}, 0):
+            pass
+        other = open_journal(store, "one", "one", {"operators": [300 * "a" + "c"]}, 0)
+        with pytest.raises(UserError, match="with other settings\n  operators: "), other:
+            pass
 
 
 # Goals.

@@ -41,7 +41,7 @@ class Budget:
         self._journal = journal
         known = journal.get(_HOURS, "")
         if hours is not None and hours != known:
-            journal.put(_HOURS, "", hours)
+            journal.change(_HOURS, "", hours)
         self.hours: float | None = hours or known
 
     @property

@@ -177,7 +177,9 @@ class FineTuner:
             if file is not None:
                 write_weights(file, net, self.subject.network.shape)
                 file.with_suffix(".checkpoint").unlink(missing_ok=True)
-            self.journal.put("tuned", key, dataclasses.asdict(result))
+            # The weights of an earlier training may be gone: they were in memory, or were deleted.
+            store = self.journal.put if found is None else self.journal.change
+            store("tuned", key, dataclasses.asdict(result))
             results.append(result)
             if first is None:
                 first = net.eval()

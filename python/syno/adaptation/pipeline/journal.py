@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import flattened
-from syno.store import Store, StudyRecord
+from syno.store import Store, StudyRecord, Worker
+from syno.store.findings import FINDING
 from syno.store.records import ADAPTATION, canonical_json
 from syno.study.evaluate.weights import Weights
+from syno.study.heartbeat import beating
 
-_FINDING = "finding"
 _PHASE = "phase"
+# The kind of the event of a value that may differ from run to run, such as the time for all of it.
+_CHANGE = "change"
 # A setting that may differ when an adaptation is continued: further seeds are added.
 _FREE = "options.seeds"
 # Seconds after which the time of a phase is stored within a long step.
@@ -26,11 +29,12 @@ _TICK = 20.0
 class Journal:
     """Findings by kind and key. What is there is not computed again.
 
-    folder: for weights and checkpoints; None for a store in memory.
+    folder: for weights and checkpoints; None for a store in memory. token: of the process as the
+    driver of the study; what it writes after another one took over raises DriverLostError.
     """
 
-    def __init__(self, store: Store, study: StudyRecord) -> None:
-        self._store, self.study = store, study
+    def __init__(self, store: Store, study: StudyRecord, token: int) -> None:
+        self.study, self._log = study, store.findings(study, token)
         weights = Weights.of(store, study)
         self.folder: Path | None = None if weights is None else weights.folder
         self._found: dict[tuple[str, str], Any] = {}
@@ -39,7 +43,7 @@ class Journal:
         self._phase: tuple[str, float] | None = None
         for event in store.events(study):
             data: Mapping[str, Any] = event.data  # type: ignore[assignment]
-            if event.kind == _FINDING:
+            if event.kind in (FINDING, _CHANGE):
                 self._found[data["what"], data["key"]] = data["value"]
             elif event.kind == _PHASE:
                 name = data["name"]
@@ -58,9 +62,14 @@ class Journal:
 
     def put(self, what: str, key: str, value: object) -> None:
         """Store a finding of plain values, and the time of the phase so far."""
-        self._store.append_event(self.study, _FINDING, {"what": what, "key": key, "value": value})
+        self._log.add(what, key, value)
         self._found[what, key] = value
         self._count()
+
+    def change(self, what: str, key: str, value: object) -> None:
+        """Store a value that takes the place of an earlier one."""
+        self._log.note(_CHANGE, {"what": what, "key": key, "value": value})
+        self._found[what, key] = value
 
     def spent(self, phase: str) -> float:
         """The seconds of a phase so far, those of earlier processes included."""
@@ -92,21 +101,22 @@ class Journal:
         now = time.perf_counter()
         self._phase = name, now
         self.seconds[name] = self.seconds.get(name, 0.0) + now - began
-        self._store.append_event(self.study, _PHASE, {"name": name, "seconds": now - began})
+        self._log.note(_PHASE, {"name": name, "seconds": now - began})
 
     def started(self) -> None:
         """Note that a process works on the adaptation."""
-        self._store.append_event(self.study, "resumed" if self.resumed else "started", {})
+        self._log.note("resumed" if self.resumed else "started", {})
 
     def stopped(self, reason: str) -> None:
         """Note the end."""
-        self._store.append_event(self.study, "stopped", {"reason": reason})
+        self._log.note("stopped", {"reason": reason})
 
 
+@contextmanager
 def open_journal(
     store: Store, name: str | None, usual: str, settings: Mapping[str, object], seed: int
-) -> Journal:
-    """Create the study of an adaptation, or continue it.
+) -> Iterator[Journal]:
+    """Create the study of an adaptation, or continue it. No other process works on it meanwhile.
 
     Args:
         store: where it is kept.
@@ -117,26 +127,63 @@ def open_journal(
         seed: of the random numbers.
 
     Raises:
-        UserError: for an existing study that is no adaptation, or one with other settings.
+        UserError: for an existing study that is no adaptation, or one with other settings, and if
+            another process works on it.
     """
-    settings = {**settings, "method": ADAPTATION, "seed": seed}
-    known = {study.name: study for study in store.studies()}
-    if name is not None and name in known:
-        found: Mapping[str, object] = known[name].settings  # type: ignore[assignment]
-        if found.get("method") != ADAPTATION:
+    study = _study(store, name, usual, {**settings, "method": ADAPTATION, "seed": seed}, seed)
+    worker = Worker()
+    try:
+        token = store.drive(study, worker.name)
+        if token is None:
             raise UserError(
-                f"study '{name}' of the store '{store.name}' is no adaptation\n"
-                "  what to do: choose another name"
+                f"another process works on the adaptation '{study.name}' in the store "
+                f"'{store.name}'\n"
+                "  what to do: wait until it ends, and run the same command again, which then "
+                "returns its result; or choose another name"
             )
-        _check_settings(name, found, settings)
-        return Journal(store, known[name])
-    study = store.create_study(
-        name or f"adapt-{usual}-",
-        specification=("adaptation", {"input": "[N]", "output": "[N]"}),
-        settings=settings,
-        seed=seed,
-    )
-    return Journal(store, study)
+        with beating(store, study, token):
+            try:
+                yield Journal(store, study, token)
+            finally:
+                with suppress(UserError):  # the first error is the one to report
+                    store.leave_driver(study, token)
+    finally:
+        worker.close()
+
+
+def _study(
+    store: Store, name: str | None, usual: str, settings: Mapping[str, object], seed: int
+) -> StudyRecord:
+    """The study of an adaptation, which is made if there is none."""
+    found = _existing(store, name, settings)
+    if found is not None:
+        return found
+    try:
+        return store.create_study(
+            name or f"adapt-{usual}-",
+            specification=("adaptation", {"input": "[N]", "output": "[N]"}),
+            settings=settings,
+            seed=seed,
+        )
+    except UserError:
+        found = _existing(store, name, settings)  # another process may have made it meanwhile
+        if found is None:
+            raise
+        return found
+
+
+def _existing(store: Store, name: str | None, settings: Mapping[str, object]) -> StudyRecord | None:
+    known = {study.name: study for study in store.studies()}
+    if name is None or name not in known:
+        return None
+    found: Mapping[str, object] = known[name].settings  # type: ignore[assignment]
+    if found.get("method") != ADAPTATION:
+        raise UserError(
+            f"study '{name}' of the store '{store.name}' is no adaptation\n"
+            "  what to do: choose another name"
+        )
+    _check_settings(name, found, settings)
+    return known[name]
 
 
 def _check_settings(name: str, found: Mapping[str, object], wanted: Mapping[str, object]) -> None:

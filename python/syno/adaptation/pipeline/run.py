@@ -219,16 +219,19 @@ def started(
             "options": dataclasses.asdict(options),
             "fingerprint": subject.fingerprint,
         }
-        journal = open_journal(opened, name, source.name.replace("/", "-"), settings, seed)
-        journal.started()
-        observer = progress or silent
-        observer("study", 0, 1, journal.study.name)
-        budget = Budget(hours, journal)
-        run = Run(subject, source, options, journal, budget, opened, seed, observer, grows=grows)
-        if note is not None:
-            run.note(note)
-        yield run
-        journal.stopped("complete")
+        usual = source.name.replace("/", "-")
+        with open_journal(opened, name, usual, settings, seed) as journal:
+            journal.started()
+            observer = progress or silent
+            observer("study", 0, 1, journal.study.name)
+            budget = Budget(hours, journal)
+            run = Run(
+                subject, source, options, journal, budget, opened, seed, observer, grows=grows
+            )
+            if note is not None:
+                run.note(note)
+            yield run
+            journal.stopped("complete")
     finally:
         if opened is not store:
             opened.close()
