@@ -1,9 +1,10 @@
-"""A network library under the sanitizers, with as many threads as a system gives it."""
+"""Network libraries under the sanitizers, with as many threads as a system gives them."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,22 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from syno import models
 from syno.codegen.export import export_network
-from syno.codegen.native import find_compiler
+from syno.codegen.native import find_compiler, no_compiler
+
+from .test_library import SHAPE, Plain
 
 PROGRAM = Path(__file__).with_name("threads_of_library.cpp")
-SHAPE = (4, 6, 5)
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+BATCH = 5
+
+pytestmark = [
+    pytest.mark.usefixtures("one_torch_thread"),
+    pytest.mark.skipif(
+        no_compiler() is not None or not find_compiler().threads, reason="no OpenMP"
+    ),
+]
 
 
 class Mixed(nn.Module):
@@ -25,7 +36,7 @@ class Mixed(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first = nn.Conv2d(4, 12, 3, padding=1)
+        self.first = nn.Conv2d(6, 12, 3, padding=1)
         self.each = nn.Conv2d(12, 12, 3, padding=1, groups=12)
         self.second = nn.Conv2d(12, 12, 3, padding=1)
         self.head = nn.Linear(12, 7)
@@ -38,35 +49,84 @@ class Mixed(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
+def language():
+    return models.build("gpt2-small", layers=1, width=32, heads=2, context=16)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network. error: the largest, relative to the largest output."""
+
+    build: object
+    example: torch.Tensor
+    layers: bool = True
+    precision: str = "float32"
+    error: float = 1e-5
+
+
+CASES = {
+    "mixed": Case(Mixed, torch.zeros(1, *SHAPE)),
+    "bfloat16": Case(Mixed, torch.zeros(1, *SHAPE), precision="bfloat16", error=0.05),
+    "plain": Case(Plain, torch.zeros(1, *SHAPE), layers=False),
+    "language": Case(language, torch.zeros(1, 16, dtype=torch.int64), error=1e-4),
+}
+QUICK = "mixed"
+
+
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The network, and a program with its library, built with the sanitizers."""
+def programs(tmp_path_factory):
+    """Of each case that is asked for the network, and a program that was built with sanitizers."""
+    made = {}
+
+    def program(name):
+        if name not in made:
+            made[name] = _built(CASES[name], tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return program
+
+
+def _built(case, folder):
     torch.manual_seed(0)
-    net = Mixed().eval()
-    folder = tmp_path_factory.mktemp("threads")
-    files = export_network(net, folder / "net", torch.zeros(1, *SHAPE), format="cpp-network")
-    compiler = find_compiler()
-    if not compiler.threads:
-        pytest.skip("the compiler builds no OpenMP programs")
+    net = case.build().eval()
+    files = export_network(
+        net, folder / "net", case.example, format="cpp-network", precision=case.precision
+    )
+    element = "float" if case.example.is_floating_point() else "std::int64_t"
     flags = ["-std=c++17", "-O1", "-march=native", "-fopenmp", *SANITIZERS, f"-I{folder}"]
+    flags += [f"-DELEMENT={element}", f"-DLAYERS={int(case.layers)}"]
     program = folder / "program"
-    command = [compiler.path, *flags, str(files.code), str(PROGRAM), "-o", str(program)]
+    command = [find_compiler().path, *flags, str(files.code), str(PROGRAM), "-o", str(program)]
     subprocess.run(command, check=True)
     return net, [program, files.weights]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, None])
-def test_it_touches_its_own_memory_alone_whatever_threads_the_system_gives(library, limit):
-    net, command = library
+def _check(net, command, case, limit):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OMP_")}
     if limit is not None:
         environment["OMP_THREAD_LIMIT"] = str(limit)
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment, timeout=300
+        command, capture_output=True, text=True, check=False, env=environment, timeout=600
     )
     assert done.stdout == "right\n", f"{done.returncode}\n{done.stdout}\n{done.stderr[-3000:]}"
-    x = np.arange(5 * np.prod(SHAPE)) % 17 * 0.25 - 2.0
+    shape = (BATCH, *case.example.shape[1:])
+    x = torch.arange(int(np.prod(shape))).reshape(shape) % 17
+    if case.example.is_floating_point():
+        x = x * 0.25 - 2.0
     with torch.no_grad():
-        expected = net(torch.from_numpy(x.astype(np.float32)).reshape(5, *SHAPE))
+        expected = net(x)
     found = torch.tensor([float(line) for line in done.stderr.split()]).reshape(expected.shape)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    worst = case.error * max(1.0, float(expected.abs().max()))
+    torch.testing.assert_close(found, expected, atol=worst, rtol=1e-5)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, None])
+def test_it_touches_its_own_memory_alone_whatever_threads_the_system_gives(programs, limit):
+    _check(*programs(QUICK), CASES[QUICK], limit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, None])
+@pytest.mark.parametrize("name", [name for name in CASES if name != QUICK])
+def test_so_do_other_formats_inputs_and_everything_that_is_no_layer(programs, name, limit):
+    _check(*programs(name), CASES[name], limit)

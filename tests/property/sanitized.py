@@ -2,11 +2,11 @@
 
     python tests/property/sanitized.py SEED,SEED,... KIND,KIND,... [SKIPPED ...]
 
-checks the random operators of these seeds in the number formats KIND, with epilogues, memory
-orders, several plans, weights folded or not, and as `training` with gradients. It prints a line
-before each; the process ends at the first fault, which it reports on standard error. SKIPPED are
-cases such as `17:int8` that are left out. The sanitizer's library has to be loaded before Python is
-(`environment`). `findings` does all of that, and goes on behind each fault.
+checks the random operators of these seeds in the number formats KIND, with epilogues, schedules,
+memory orders, several plans, weights folded or not, and as `training` with gradients. It prints a
+line before each; the process ends at the first fault, which it reports on standard error. SKIPPED
+are cases such as `17:int8` that are left out. The sanitizer's library has to be loaded before
+Python is (`environment`). `findings` does all of that, and goes on behind each fault.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ if __name__ == "__main__":  # a script is no part of a package
     __package__ = "property"
     import property  # noqa: F401
 
-from syno import _core
+from syno import UserError, _core
 from syno.codegen import native
 from syno.codegen.native import function as native_function
 from syno.codegen.native import training
 from syno.codegen.verify.random_cases import random_case
+from syno.measure.schedule_costs import Machine, choices_of, tuning_text
 
 from .cpp_stored import Stored, of_bfloat16, to_bfloat16
 from .cpp_variants import (
@@ -191,11 +192,28 @@ def _stored(
     folded = kind != "int8" and rng.random() < 0.3
     case = kernel.case
     plan = rng.choice(case.operator.plans(case.binding, 3, fold_weights=folded))
-    source, _ = _core.emit_cpp(
-        plan, name=name, with_runtime=False, cache_floats=kernel.cache_floats, **options
+    emit = functools.partial(
+        _core.emit_cpp, plan, name=name, with_runtime=False, cache_floats=kernel.cache_floats
     )
+    if kind == "float32" and rng.random() < 0.5:
+        options = _tuned(options, plan, emit, rng)
+    source, _ = emit(**options)
     ready = replace(kernel, variant=replace(variant, epilogue=epilogue))
     return source, lambda library: _check(ready, Stored(library, name, options), seed)
+
+
+def _tuned(
+    options: dict[str, Any], plan: _core.Plan, emit: Callable[..., object], rng: random.Random
+) -> dict[str, Any]:
+    """The options with a random schedule, if it fits the memory orders and the cache."""
+    nests = [nest for nest in json.loads(_core.cpp_choices(plan)) if len(nest["forms"]) > 1]
+    chosen = {nest["nest"]: rng.choice(choices_of(nest, Machine(16, 32, 2))) for nest in nests}
+    tuned = options | {"tuning": tuning_text(chosen)}
+    try:
+        emit(**tuned)
+    except UserError:
+        return options
+    return tuned
 
 
 def _check(kernel: Kernel, function: Stored, seed: int) -> None:
