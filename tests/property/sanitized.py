@@ -59,6 +59,7 @@ _PLAIN = tuple(flag for flag in native.QUICK_FLAGS if not flag.startswith("-marc
 # not see into the instructions with masks that the first two use.
 _PROCESSORS = ("-march=native", "-mavx2 -mfma", "-msse2")
 _BATCH = 20  # cases in a translation unit
+_MOST_SAID = 4000  # characters of a report
 # Threads that are asked for, and the most that OpenMP gives; 0 for no limit.
 _THREADS = ((1, 0), (3, 0), (4, 1), (4, 2), (4, 3))
 _PARTS = (1, 3)
@@ -127,7 +128,10 @@ def findings(seeds: Sequence[int], seconds: float, kinds: Sequence[str] = KINDS)
         if done.returncode == 0 and lines[-1:] == ["done"]:
             return found
         begun = [line.split()[1] for line in lines if line.startswith("begin ")]
-        said = f"{done.returncode}\n{done.stderr[-4000:]}"
+        report = done.stderr
+        if len(report) > _MOST_SAID:
+            report = f"{report[: _MOST_SAID // 2]}\n...\n{report[-_MOST_SAID // 2 :]}"
+        said = f"{done.returncode}\n{report}"
         if not begun or time.monotonic() > end:
             return [*found, f"{begun[-1:]}: the process failed with {said}"]
         found.append(f"{begun[-1]}: {said}")

@@ -326,7 +326,7 @@ def test_an_operator_with_several_steps_in_int8():
     np.testing.assert_array_equal(y, wanted)
 
 
-@pytest.mark.parametrize("name", ["operator-1", "operator-2"])
+@pytest.mark.parametrize("name", [pytest.param("operator-1", marks=pytest.mark.slow), "operator-2"])
 def test_steps_in_float32_behind_codes_store_codes(name):
     """The last step of a large layer computes rows in pairs, whatever it stores."""
     operator = zoo.load(name)

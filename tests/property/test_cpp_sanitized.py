@@ -9,8 +9,13 @@ from . import sanitized
 pytestmark = pytest.mark.skipif(not sanitized.available(), reason="no GCC with sanitizers")
 
 
+# Each was wrong once: a table that ended before the last vectors, epilogues that codes and bfloat16
+# went without.
+ONCE_WRONG = (107, 1, 8)
+
+
 def test_random_operators_touch_their_own_memory_alone():
-    assert sanitized.findings((*range(8), 107), 300) == []
+    assert sanitized.findings((*ONCE_WRONG, 0, 2), 300) == []
 
 
 @pytest.mark.slow
