@@ -24,7 +24,7 @@ from syno.inference import memory
 from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.passes.clean import put_module
 from syno.inference.passes.pools import Pool
-from syno.inference.trace import copied
+from syno.inference.trace import batched_inputs, copied
 
 _aten = torch.ops.aten
 # What gives another shape to the elements of a tensor in row-major order.
@@ -211,8 +211,10 @@ class Fast:
 
     def __init__(self, network: fx.GraphModule) -> None:
         graph = fx.GraphModule(network, copied(network.graph))
-        batch = _batch_of(graph)
-        _from_input(graph, batch)
+        batched = batched_inputs(graph)
+        # The input whose first dimension is the batch of any size; None where sizes are fixed.
+        self._batched = batched.index(True) if any(batched) else None
+        batch = None if self._batched is None else _from_input(graph, self._batched)
         self.chains: list[Chain] = []
         for run in _runs(graph):
             self.chains += _put(graph, run, batch, len(self.chains))
@@ -226,7 +228,6 @@ class Fast:
         scratch = max((chain.scratch for chain in self.chains), default=0)
         self._graph = graph
         self._network = network
-        self._batched = batch is not None
         self._memory = memory.Memory(memory.plan(graph, (Chain,)), scratch)
         self._watch()
 
@@ -248,7 +249,7 @@ class Fast:
     def takes(self, inputs: tuple[torch.Tensor, ...]) -> bool:
         """Whether it computes a call, as the network does."""
         for x in inputs:
-            if type(x) is not torch.Tensor or x.shape[0] == 0:
+            if type(x) is not torch.Tensor or x.numel() == 0:
                 return False
         if torch.is_grad_enabled():  # the network says what cannot have a gradient
             held = (value for _, _, value in self._held)
@@ -261,7 +262,8 @@ class Fast:
 
     def __call__(self, *inputs: torch.Tensor) -> object:
         """What the network computes."""
-        with self._memory.of_call(inputs[0].shape[0] if self._batched else 1):
+        batch = 1 if self._batched is None else len(inputs[self._batched])
+        with self._memory.of_call(batch):
             y = self._graph(*inputs)
         if _of_this_thread.timing is not None:
             _of_this_thread.timing.calls += 1
@@ -277,23 +279,14 @@ class Fast:
         self._watch()
 
 
-def _batch_of(graph: fx.GraphModule) -> torch.SymInt | None:
-    """The batch of any size; None where sizes are fixed."""
-    for node in graph.graph.nodes:
-        if node.op == "placeholder":
-            first = node.meta["val"].shape[0]
-            return first if isinstance(first, torch.SymInt) else None
-    return None
-
-
-def _from_input(graph: fx.GraphModule, batch: torch.SymInt | None) -> None:
-    """Takes the size of the batch from the input: a run need not end where a tensor is asked."""
-    if batch is None:
-        return
-    source = next(node for node in graph.graph.nodes if node.op == "placeholder")
+def _from_input(graph: fx.GraphModule, number: int) -> torch.SymInt:
+    """Takes the batch from that input: a run need not end where a tensor is asked for it."""
+    inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    batch: torch.SymInt = inputs[number].meta["val"].shape[0]
     for node in list(graph.graph.nodes):
         if node.target is _SIZE and node.args[1] == 0 and str(node.meta["val"]) == str(batch):
-            node.args = (source, 0)
+            node.args = (inputs[number], 0)
+    return batch
 
 
 def _runs(graph: fx.GraphModule) -> list[list[fx.Node]]:

@@ -13,6 +13,7 @@ from torch import fx, nn
 
 from syno._util.checks import shown
 from syno._util.errors import UserError
+from syno._util.network_copy import copy_network
 from syno._util.tables import Table
 from syno._util.threads import usable_cores
 from syno.codegen.native import find_tuning, no_compiler
@@ -26,7 +27,15 @@ from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import Kept, layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
-from syno.inference.trace import checked_inputs, module_name
+from syno.inference.trace import (
+    batched_inputs,
+    checked_inputs,
+    copies,
+    difference,
+    module_name,
+    random_like,
+    tensors_of,
+)
 
 COMPILE, PYTORCH = "compile", "pytorch"
 # Largest difference of a layer from the operator in PyTorch, relative to its largest output.
@@ -178,10 +187,13 @@ def compile_prepared(
     if stay:
         warnings.warn(f"{stay} of {len(references)} layers stay PyTorch: {_why()}", stacklevel=2)
     rows += [ReportRow(k.name, k.kind, False, "", k.reason) for k in _others(prepared)]
-    compiled = CompiledNetwork(graph, rows, [Argument.of(x, prepared.batch) for x in inputs])
+    batched = batched_inputs(graph)
+    arguments = [Argument.of(x, any_) for x, any_ in zip(inputs, batched, strict=True)]
+    compiled = CompiledNetwork(graph, rows, arguments)
     if verify:
+        net = copy_network(net)  # calls may leave something in it
         with torch.no_grad():
-            for given in (inputs, _random(inputs, prepared.batch)):
+            for given in (inputs, _more(inputs, batched)):
                 _check(net, compiled, references, given)
     return compiled
 
@@ -266,16 +278,14 @@ def _others(prepared: Prepared) -> list[Kept]:
     return [*prepared.kept, *rest]
 
 
-def _random(inputs: tuple[torch.Tensor, ...], batch: bool) -> tuple[torch.Tensor, ...]:
-    """Other inputs: of random numbers where they are numbers, and of another batch size."""
-    generator = torch.Generator().manual_seed(0)
-    found = []
-    for x in inputs:
-        more = torch.cat([x[:1], x]) if batch else x
-        if x.is_floating_point():
-            more = torch.randn(more.shape, generator=generator)
-        found.append(more)
-    return tuple(found)
+def _more(inputs: tuple[torch.Tensor, ...], batched: Sequence[bool]) -> tuple[torch.Tensor, ...]:
+    """Random inputs, and of another batch size where that may be any."""
+    return random_like(
+        tuple(
+            torch.cat([x[:1], x]) if any_size else x
+            for x, any_size in zip(inputs, batched, strict=True)
+        )
+    )
 
 
 def _check(
@@ -286,12 +296,12 @@ def _check(
 ) -> None:
     """UserError naming the first layer that differs, if the results of both networks do."""
     worst = 0.0
-    expected, found = _tensors(net(*inputs)), _tensors(compiled(*inputs))
+    expected, found = tensors_of(net(*copies(inputs))), tensors_of(compiled(*copies(inputs)))
     if len(expected) == len(found):
-        worst = max((_error(a, b) for a, b in zip(found, expected, strict=True)), default=0.0)
+        worst = max((difference(a, b) for a, b in zip(found, expected, strict=True)), default=0.0)
     if worst <= TOLERANCE:
         return
-    _Compare(compiled.network, references).run(*inputs)
+    _Compare(compiled.network, references).run(*copies(inputs))
     if worst > _NETWORK_TOLERANCE:
         raise UserError(
             "the compiled network differs from the network: "
@@ -313,7 +323,7 @@ class _Compare(fx.Interpreter):
         found = super().call_module(target, args, kwargs)
         layer = self.references.get(target)
         if layer is not None:
-            error = _error(found, layer(*args, **kwargs))
+            error = difference(found, layer(*args, **kwargs))
             if error > TOLERANCE:
                 raise UserError(
                     f"the kernel of the layer '{layer.name}' differs from its operator: "
@@ -322,26 +332,3 @@ class _Compare(fx.Interpreter):
                     "  what to do: report this, with the network; verify=False skips the comparison"
                 )
         return found
-
-
-def _tensors(value: object) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [tensor for each in value for tensor in _tensors(each)]
-    return []
-
-
-def _error(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """The largest difference relative to the largest value; infinity where one alone is finite."""
-    if found.shape != expected.shape:
-        return float("inf")
-    there = expected.isfinite()
-    if not torch.equal(there, found.isfinite()):
-        return float("inf")
-    a, b = found[there].double(), expected[there].double()
-    if not b.numel():
-        return 0.0
-    return float((a - b).abs().max() / b.abs().max().clamp_min(1e-30))

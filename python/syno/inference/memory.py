@@ -97,7 +97,8 @@ def plan(graph: fx.GraphModule, modules: Sequence[type[nn.Module]]) -> dict[str,
     What the network returns has none, and may be kept by whoever called it.
     """
     nodes = list(graph.graph.nodes)
-    batch = next((str(n.meta["val"].shape[0]) for n in nodes if n.op == "placeholder"), "")
+    sizes = [n.meta["val"].shape[0] for n in nodes if n.op == "placeholder"]
+    batch = next((str(size) for size in sizes if isinstance(size, torch.SymInt)), "")
     held: dict[fx.Node, set[fx.Node]] = {}  # results whose memory the value of a node may be
     last: dict[fx.Node, int] = {}
     returned: set[fx.Node] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.utils._pytree import tree_leaves
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
@@ -21,6 +23,9 @@ from syno.operators.kernel import KernelPack
 
 # Batch size that a network of any batch size is traced with; torch takes 1 as fixed.
 _TRACED_BATCH = 3
+# Largest difference of a graph from its network, relative to the largest output: both compute the
+# same operations of PyTorch.
+_TRACED_TOLERANCE = 1e-3
 
 _library = torch.library.Library("syno_inference", "DEF")
 _library.define("slot(Tensor x, int number, SymInt[] shape) -> Tensor")
@@ -31,13 +36,22 @@ def _slot(x: torch.Tensor, number: int, shape: Sequence[int]) -> torch.Tensor:
     return x.new_empty(shape)
 
 
+@torch.library.impl("syno_inference::slot", "CPU", lib=_library)
+def _stand_in(x: torch.Tensor, number: int, shape: Sequence[int]) -> torch.Tensor:
+    """Some result of that shape, which a graph and the network that it was traced from share."""
+    rows = x.reshape(shape[0] if x.shape[0] == shape[0] else 1, -1)
+    places = torch.arange(math.prod(shape) // len(rows)) % rows.shape[1]
+    return rows[:, places].reshape(list(shape))
+
+
 SLOT = torch.ops.syno_inference.slot.default
 
 
 @dataclass(frozen=True)
 class Traced:
-    """graph: in evaluation mode, without in-place operators. A call of `SLOT` has the number of the
-    kernel pack in `packs`. batch: whether the graph takes any size of the first dimension."""
+    """graph: in evaluation mode, without operators in place but the last ones, which change inputs
+    as the network does. A call of `SLOT` has the number of the kernel pack in `packs`. batch:
+    whether the inputs that `batched_inputs` names take any size of their first dimension."""
 
     graph: fx.GraphModule
     packs: list[TracedPack]
@@ -202,37 +216,133 @@ def _exported(
     """The graph, and whether it takes any size of the first dimension."""
     name, marked = type(marked).__name__, exportable(marked)
     with quiet(), torch.no_grad():
-        if batch:
-            more = tuple(torch.cat([x[:1]] * _TRACED_BATCH) for x in inputs)
-            sizes = tuple({0: torch.export.Dim("batch")} for _ in inputs)
+        for batched in _batches(inputs) if batch else ():
+            more = tuple(
+                torch.cat([x[:1]] * _TRACED_BATCH) if any_size else x.clone()
+                for x, any_size in zip(inputs, batched, strict=True)
+            )
+            sizes = tuple({0: torch.export.Dim("batch")} if any_ else None for any_ in batched)
             try:
-                return _graph(marked, more, sizes), True
+                graph = _graph(marked, more, sizes)
+                if _holds_for_one(graph, marked, inputs, batched):
+                    return graph, True
+                why: object = "one sample alone is computed in another way"
+            except UserError:
+                raise
             except Exception as error:
                 # A network for one size of batch, or one that cannot be traced at all.
-                logging.getLogger(__name__).debug("not for any batch size: %s", error)
+                why = error
+            logging.getLogger(__name__).debug("not for any batch size: %s", why)
         try:
-            return _graph(marked, inputs, None), False
+            return _graph(marked, copies(inputs), None), False
+        except UserError:
+            raise
         except Exception as error:
             first = str(error).strip().partition("\n")[0]
             raise UserError(
                 f"torch.export cannot trace the network {name}: {first}\n"
-                "  expected: a network whose operations do not depend on the values of its input"
+                "  expected: a network whose operations do not depend on the values of its input, "
+                "and that keeps no state from call to call"
             ) from error
 
 
+def _batches(inputs: tuple[torch.Tensor, ...]) -> list[tuple[bool, ...]]:
+    """Which inputs may have the batch as first dimension: as many as can come first."""
+    alike = tuple(len(x) == len(inputs[0]) for x in inputs)
+    first = tuple(number == 0 for number in range(len(inputs)))
+    return [alike] if alike == first else [alike, first]
+
+
+def _holds_for_one(
+    graph: fx.GraphModule,
+    marked: nn.Module,
+    inputs: tuple[torch.Tensor, ...],
+    batched: tuple[bool, ...],
+) -> bool:
+    """Whether a graph for any batch computes what the network does for a batch of one.
+
+    While it traces, torch takes a size that is not fixed to be another than one; so a branch of
+    `forward` on a batch of one is not in the graph.
+    """
+    one = tuple(x[:1] if any_ else x for x, any_ in zip(inputs, batched, strict=True))
+    results = []
+    for network in (copy_network(marked), graph):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            results.append(tensors_of(network(*random_like(one))))
+    expected, found = results
+    return len(found) == len(expected) and all(
+        difference(a, b) <= _TRACED_TOLERANCE for a, b in zip(found, expected, strict=True)
+    )
+
+
 def _graph(
-    net: nn.Module, inputs: tuple[torch.Tensor, ...], sizes: tuple[dict[int, Any], ...] | None
+    net: nn.Module, inputs: tuple[torch.Tensor, ...], sizes: tuple[Any, ...] | None
 ) -> fx.GraphModule:
-    program = torch.export.export(net, inputs, dynamic_shapes=sizes, strict=False)
+    # What fails on the way may leave traces in the module.
+    program = torch.export.export(copy_network(net), inputs, dynamic_shapes=sizes, strict=False)
     # An empty table takes nothing apart, and leaves no operator that changes its input.
-    found = program.run_decompositions({}).module(check_guards=False)
+    program = program.run_decompositions({})
+    changed = sorted(program.graph_signature.buffers_to_mutate.values())
+    if changed:
+        raise UserError(
+            f"the network changes its buffer '{changed[0].removeprefix(f'{WHOLE}.')}' in a call\n"
+            "  expected: a network that keeps no state from call to call\n"
+            "  what to do: give it the state as an input, and return the new one"
+        )
+    found = program.module(check_guards=False)
     assert isinstance(found, fx.GraphModule)
     return fx.GraphModule(found, found.graph)  # an ordinary one, which can be copied and called
 
 
+def batched_inputs(graph: fx.GraphModule) -> list[bool]:
+    """Of each input whether its first dimension is a batch of any size."""
+    return [
+        isinstance(node.meta["val"].shape[0], torch.SymInt)
+        for node in graph.graph.nodes
+        if node.op == "placeholder"
+    ]
+
+
+def copies(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    """Inputs for a trial call, which may change them."""
+    return tuple(x.detach().clone() for x in inputs)
+
+
+def random_like(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    """Copies of inputs, with random numbers where they are real numbers."""
+    generator = torch.Generator().manual_seed(0)
+    return tuple(
+        torch.randn(x.shape, generator=generator) if x.is_floating_point() else x.clone()
+        for x in inputs
+    )
+
+
+def tensors_of(value: object) -> list[torch.Tensor]:
+    """The tensors of a result of a network, however they are nested."""
+    return [each for each in tree_leaves(value) if isinstance(each, torch.Tensor)]
+
+
+def difference(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """The largest difference relative to the largest value.
+
+    Infinity where shapes or types differ, or values that are not finite.
+    """
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return float("inf")
+    there = expected.isfinite()
+    rest = found[~there], expected[~there]
+    if not found[there].isfinite().all() or not torch.equal(*(x.nan_to_num(0.0) for x in rest)):
+        return float("inf")
+    a, b = found[there].double(), expected[there].double()
+    if not b.numel():
+        return 0.0
+    return float((a - b).abs().max() / b.abs().max().clamp_min(1e-30))
+
+
 def _run(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
     try:
-        net(*inputs)
+        net(*copies(inputs))
     except UserError:
         raise
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError) as error:

@@ -46,7 +46,7 @@ def _sunk(graph: fx.GraphModule, node: fx.Node) -> fx.Node | None:
                 return None
             made = _again(graph, value, {user: _again(graph, user, {last: node})})
             end = value
-        elif user.target is _aten.add.Tensor and len(moves) == 1 and not user.kwargs:
+        elif user.target is _aten.add.Tensor and _is_reshape(moves) and not user.kwargs:
             other = user.args[1] if user.args[0] is last else user.args[0]
             if not isinstance(other, fx.Node) or other is last or not are_alike(other, last):
                 return None
@@ -64,6 +64,11 @@ def _sunk(graph: fx.GraphModule, node: fx.Node) -> fx.Node | None:
     for gone in (end, *([user] if end is not user else []), *reversed(moves)):
         graph.graph.erase_node(gone)
     return made
+
+
+def _is_reshape(moves: list[fx.Node]) -> bool:
+    """Whether moves give another shape to all elements, in which another tensor can be given."""
+    return len(moves) == 1 and moves[0].target is _aten.reshape.default
 
 
 def _is_move(node: fx.Node) -> bool:
@@ -86,6 +91,6 @@ def _again(graph: fx.GraphModule, node: fx.Node, changed: dict[object, fx.Node])
 
     args = tuple(replaced(each) for each in node.args)
     made = graph.graph.call_function(node.target, args, dict(node.kwargs))  # type: ignore[arg-type]
-    values = [each.meta["val"] if isinstance(each, fx.Node) else each for each in args]
-    made.meta = {**node.meta, "val": node.target(*values, **node.kwargs)}  # type: ignore[operator]
+    values, named = fx.node.map_arg((args, dict(node.kwargs)), lambda each: each.meta["val"])
+    made.meta = {**node.meta, "val": node.target(*values, **named)}  # type: ignore[operator]
     return made
