@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import torch
 from torch import fx, nn
 
+from syno._util.errors import UserError
 from syno.inference.passes.clean import fold_constants, merge_equal, remove_identities
 from syno.inference.passes.epilogues import fold_epilogues
 from syno.inference.passes.gelu import fuse_gelu
 from syno.inference.passes.layers import Kept, put_layers
 from syno.inference.passes.shapes import merge_reshapes
 from syno.inference.passes.sink import sink_moves
-from syno.inference.trace import Outline, Traced, trace
+from syno.inference.samples import Place, for_one, places_of_results
+from syno.inference.trace import Outline, Traced, changed_inputs, trace
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,35 @@ def prepare(
     """
     traced = None if outline is None else outline.traced(net)
     return folded(traced or trace(net, inputs, batch=batch), convolutions=convolutions)
+
+
+def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
+    """The graph of a network for a single sample, as `prepare` makes it.
+
+    UserError where torch cannot trace the network for a batch of any size, where samples may depend
+    on each other, or where the first dimension of the result is not the batch.
+    """
+    traced = trace(net, (x,), batch=True)
+    if not traced.batch:
+        raise UserError(
+            f"the network {type(net).__name__} takes one size of the batch only\n"
+            "  expected: a network whose operations do not depend on the size of the batch\n"
+            "  what to do: use syno.compile, which is for that size then"
+        )
+    changed = changed_inputs(traced.graph)
+    if changed:
+        raise UserError(
+            f"the network {type(net).__name__} changes its input '{changed[0].name}' in place\n"
+            "  expected: a network that leaves its input as it is      what to do: x = x.clone()"
+        )
+    for place in places_of_results(traced.graph):
+        if place != Place(0):
+            raise UserError(
+                "the first dimension of the network's result is not the batch\n"
+                f"  expected: a result [N, ...] of an input {['N', *x.shape[1:]]}"
+            )
+    for_one(traced.graph)
+    return folded(Traced(traced.graph, traced.packs, batch=False))
 
 
 def folded(traced: Traced, *, convolutions: bool = True) -> Prepared:

@@ -304,6 +304,15 @@ def batched_inputs(graph: fx.GraphModule) -> list[bool]:
     ]
 
 
+def changed_inputs(graph: fx.GraphModule) -> list[fx.Node]:
+    """The inputs that a graph changes, as its network does."""
+    return [
+        node.args[0]
+        for node in graph.graph.nodes
+        if node.target is torch.ops.aten.copy_.default and node.args[0].op == "placeholder"
+    ]
+
+
 def copies(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     """Inputs for a trial call, which may change them."""
     return tuple(x.detach().clone() for x in inputs)

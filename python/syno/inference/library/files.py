@@ -19,7 +19,7 @@ from syno.inference.library.load import compiled
 from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
 from syno.inference.precision import PRECISIONS, TOLERANCES
-from syno.inference.prepare import prepare
+from syno.inference.prepare import prepare_sample
 
 # Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
 # the functions and examples.
@@ -77,7 +77,7 @@ class CppNetwork:
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
         net = subject.module if subject.pack is None else subject.pack
         source = emit(
-            lower(prepare(net, (subject.x[:1],), batch=False).graph),
+            lower(prepare_sample(net, subject.x).graph),
             _function_name(code),
             subject.precision,
             tuned=subject.tuned,
