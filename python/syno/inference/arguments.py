@@ -27,6 +27,11 @@ class Argument:
         shape = tuple(None if batch and d == 0 else size for d, size in enumerate(example.shape))
         return cls(shape, example.is_floating_point())
 
+    @property
+    def any_batch(self) -> bool:
+        """Whether its first dimension is a batch of any size."""
+        return self.shape[:1] == (None,)
+
     def has_type(self, x: torch.Tensor) -> bool:
         """Whether the elements of x are of the right type."""
         if self.floating:
@@ -62,6 +67,34 @@ def check_call(inputs: Sequence[object], expected: Sequence[Argument]) -> None:
                 f"      got: {list(found)}\n"
                 "  what to do: call syno.compile with an example of that shape"
             )
+
+
+def with_one_batch(
+    inputs: tuple[torch.Tensor, ...],
+    expected: Sequence[Argument],
+    readers: Sequence[frozenset[int]] | None,
+) -> tuple[torch.Tensor, ...]:
+    """The inputs with one size of the batch: one of a single sample is that of all samples.
+
+    readers: the numbers of the inputs that each result depends on, where samples do not meet; else
+    None. UserError where the network cannot be computed so.
+    """
+    batched = [n for n, argument in enumerate(expected) if argument.any_batch]
+    sizes = {inputs[number].shape[0] for number in batched}
+    if len(sizes) < 2:
+        return inputs
+    most = max(sizes)
+    whole = {number for number in batched if inputs[number].shape[0] == most}
+    if readers is None or sizes != {1, most} or any(not each & whole for each in readers):
+        raise UserError(
+            "the inputs have different numbers of samples\n"
+            f"  expected: one size of the batch      got: {[list(x.shape) for x in inputs]}\n"
+            "  what to do: repeat what is the same for all samples, as in x.expand(n, -1)"
+        )
+    return tuple(
+        x.expand(most, *x.shape[1:]) if n in batched and n not in whole else x
+        for n, x in enumerate(inputs)
+    )
 
 
 def _other_kind(what: str, x: object, argument: Argument) -> UserError:

@@ -16,10 +16,11 @@ from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.tables import Table
 from syno._util.threads import usable_cores
+from syno._util.trial_calls import copies, difference, random_like, tensors_of
 from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.data import progress
-from syno.inference.arguments import Argument, check_call
+from syno.inference.arguments import Argument, check_call, with_one_batch
 from syno.inference.chains import Fast, timed
 from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.layer import Layer
@@ -27,15 +28,7 @@ from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import Kept, layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
-from syno.inference.trace import (
-    batched_inputs,
-    checked_inputs,
-    copies,
-    difference,
-    module_name,
-    random_like,
-    tensors_of,
-)
+from syno.inference.trace import batched_inputs, checked_inputs, module_name
 
 COMPILE, PYTORCH = "compile", "pytorch"
 # Largest difference of a layer from the operator in PyTorch, relative to its largest output.
@@ -62,12 +55,18 @@ class CompiledNetwork(nn.Module):
     """
 
     def __init__(
-        self, graph: fx.GraphModule, rows: Sequence[ReportRow], arguments: Sequence[Argument]
+        self,
+        graph: fx.GraphModule,
+        rows: Sequence[ReportRow],
+        arguments: Sequence[Argument],
+        readers: Sequence[frozenset[int]] | None,
     ) -> None:
         super().__init__()
         self.network = graph
         self.rows = tuple(rows)
         self._arguments = tuple(arguments)
+        self._readers = readers  # as `with_one_batch` takes them
+        self._several = sum(argument.any_batch for argument in arguments) > 1
         compiled = any(isinstance(module, CompiledLayer) for module in graph.modules())
         self._fast = Fast(graph) if compiled else None
         self.eval()
@@ -75,6 +74,8 @@ class CompiledNetwork(nn.Module):
     def forward(self, *inputs: torch.Tensor) -> object:
         """What the network computes. UserError for inputs of another number, shape or kind."""
         check_call(inputs, self._arguments)
+        if self._several:
+            inputs = with_one_batch(inputs, self._arguments, self._readers)
         # What is traced is the network that everybody sees.
         if torch.compiler.is_compiling() or self._fast is None or not self._fast.takes(inputs):
             return self.network(*inputs)
@@ -189,7 +190,7 @@ def compile_prepared(
     rows += [ReportRow(k.name, k.kind, False, "", k.reason) for k in _others(prepared)]
     batched = batched_inputs(graph)
     arguments = [Argument.of(x, any_) for x, any_ in zip(inputs, batched, strict=True)]
-    compiled = CompiledNetwork(graph, rows, arguments)
+    compiled = CompiledNetwork(graph, rows, arguments, prepared.readers)
     if verify:
         net = copy_network(net)  # calls may leave something in it
         with torch.no_grad():

@@ -12,20 +12,23 @@ from syno.inference.passes.clean import fold_constants, merge_equal, remove_iden
 from syno.inference.passes.epilogues import fold_epilogues
 from syno.inference.passes.gelu import fuse_gelu
 from syno.inference.passes.layers import Kept, put_layers
+from syno.inference.passes.results import origins, separate_results
 from syno.inference.passes.shapes import merge_reshapes
 from syno.inference.passes.sink import sink_moves
-from syno.inference.samples import Place, for_one, places_of_results
+from syno.inference.samples import Place, for_one, places_of_results, readers_of_results
 from syno.inference.trace import Outline, Traced, changed_inputs, trace
 
 
 @dataclass(frozen=True)
 class Prepared:
     """graph: with a `Layer` in place of every layer that an operator can be; kept: the others;
-    batch: whether the graph takes any batch size."""
+    batch: whether the graph takes any batch size. readers: the numbers of the inputs that each
+    result depends on, where there are several with a batch whose samples do not meet."""
 
     graph: fx.GraphModule
     kept: list[Kept]
     batch: bool
+    readers: list[frozenset[int]] | None = None
 
 
 def prepare(
@@ -78,6 +81,8 @@ def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
 
 def folded(traced: Traced, *, convolutions: bool = True) -> Prepared:
     """A graph with layers, and with what follows a layer folded into it."""
+    readers = readers_of_results(traced.graph) if traced.batch else None
+    before = origins(traced.graph)
     with torch.no_grad():
         remove_identities(traced.graph)
         fold_constants(traced.graph)
@@ -88,7 +93,8 @@ def folded(traced: Traced, *, convolutions: bool = True) -> Prepared:
         sink_moves(traced.graph)
         merge_reshapes(traced.graph)
         fold_epilogues(traced.graph)
+        separate_results(traced.graph, before)
     graph = traced.graph.graph
     graph._tracer_cls = None  # torch.export's own cannot read a graph again that was pickled
     # A new module lacks the weights that are part of layers now.
-    return Prepared(fx.GraphModule(traced.graph, graph), kept, traced.batch)
+    return Prepared(fx.GraphModule(traced.graph, graph), kept, traced.batch, readers)

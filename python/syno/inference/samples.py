@@ -92,6 +92,31 @@ def places_of_results(graph: fx.GraphModule) -> list[Place | None]:
     raise AssertionError("a graph without an output")
 
 
+def readers_of_results(graph: fx.GraphModule) -> list[frozenset[int]] | None:
+    """The numbers of the inputs that each result depends on.
+
+    None for a graph with one input of any batch size, and where samples may meet.
+    """
+    if sum(batched_inputs(graph)) < 2:
+        return None
+    try:
+        if None in places_of_results(graph):
+            return None
+    except UserError:
+        return None
+    read: dict[fx.Node, frozenset[int]] = {}
+    inputs = 0
+    for node in graph.graph.nodes:
+        if node.op == "placeholder":
+            read[node] = frozenset({inputs})
+            inputs += 1
+        elif node.op == "output":
+            break
+        else:
+            read[node] = frozenset().union(*(read[each] for each in node.all_input_nodes))
+    return [read[each] for each in node.all_input_nodes if _is_tensor(each)]
+
+
 class _Places:
     """Places of samples, node by node in the order of a graph."""
 
@@ -177,8 +202,10 @@ class _Constants:
     def _value(self, node: fx.Node, batch: int) -> Any:
         if node in self._sizes:
             size = node.meta["val"]
-            symbol = self._batch.node.expr
-            return int(size.node.expr.subs(symbol, batch)) if hasattr(size, "node") else size
+            if not isinstance(size, torch.SymInt):
+                return size
+            found: Any = size.node.expr
+            return int(found.subs(self._batch.node.expr, batch))
         if node.op == "get_attr":
             return attribute(self._graph, str(node.target))
         key = node, batch if node in self.sized else 0
@@ -376,7 +403,7 @@ def _along(call: _Call) -> Place:
     dims = given if isinstance(given, (list, tuple)) else [given]
     if not dims or any(dim is None for dim in dims):
         raise _Meets("it combines all elements")
-    along = {int(dim) % rank for dim in dims}
+    along = {int(dim) % rank for dim in dims if dim is not None}
     if place.dim in along:
         raise _Meets("it combines or chooses samples")
     if len(call.shape) == rank:
@@ -517,28 +544,27 @@ def _trailing(count: Callable[[_Call], int]) -> _Rule:
     return rule
 
 
+def _fixed(count: int) -> _Rule:
+    return _trailing(lambda call: count)
+
+
 for _rank in (1, 2, 3):
-    _of(f"conv{_rank}d", f"conv_transpose{_rank}d")(_trailing(lambda call, n=_rank + 1: n))
-    _of(
-        f"max_pool{_rank}d",
-        f"avg_pool{_rank}d",
-        f"adaptive_avg_pool{_rank}d",
-        f"adaptive_max_pool{_rank}d",
-        f"max_pool{_rank}d_with_indices" if _rank > 1 else "adaptive_max_pool1d",
-        f"upsample_nearest{_rank}d",
-        f"reflection_pad{_rank}d",
-        f"replication_pad{_rank}d",
-    )(_trailing(lambda call, n=_rank: n))
-_of("upsample_linear1d")(_trailing(lambda call: 1))
-_of("upsample_bilinear2d", "upsample_bicubic2d")(_trailing(lambda call: 2))
-_of("upsample_trilinear3d")(_trailing(lambda call: 3))
-_of("pixel_shuffle", "pixel_unshuffle", "im2col")(_trailing(lambda call: 3))
+    _of(f"conv{_rank}d")(_fixed(_rank + 1))
+    _of(f"conv_transpose{_rank}d")(_fixed(_rank + 1))
+    for _name in ("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool"):
+        _of(f"{_name}{_rank}d")(_fixed(_rank))
+    for _name in ("reflection_pad", "replication_pad", "upsample_nearest"):
+        _of(f"{_name}{_rank}d")(_fixed(_rank))
+_of("upsample_linear1d")(_fixed(1))
+_of("upsample_bilinear2d", "upsample_bicubic2d", "max_pool2d_with_indices")(_fixed(2))
+_of("upsample_trilinear3d", "max_pool3d_with_indices")(_fixed(3))
+_of("pixel_shuffle", "pixel_unshuffle", "im2col")(_fixed(3))
 _of("group_norm", "instance_norm", "channel_shuffle")(
     _trailing(lambda call: len(shape_of(call.first()[0])) - 1)
 )
 _of("layer_norm", "rms_norm")(_trailing(lambda call: len(call.given["normalized_shape"])))
 _of("constant_pad_nd", "pad")(_trailing(lambda call: len(call.given["pad"]) // 2))
-_of("linear", "adaptive_avg_pool1d")(_trailing(lambda call: 1))
+_of("linear")(_fixed(1))
 _RULES[SLOT] = _trailing(lambda call: len(shape_of(call.first()[0])) - 1)
 
 

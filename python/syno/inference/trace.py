@@ -12,20 +12,18 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.utils._pytree import tree_leaves
+from torch._subclasses.fake_tensor import FakeTensor
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable
+from syno._util.trial_calls import agree, copies, random_like
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.kernel import KernelPack
 
 # Batch size that a network of any batch size is traced with; torch takes 1 as fixed.
 _TRACED_BATCH = 3
-# Largest difference of a graph from its network, relative to the largest output: both compute the
-# same operations of PyTorch.
-_TRACED_TOLERANCE = 1e-3
 
 _library = torch.library.Library("syno_inference", "DEF")
 _library.define("slot(Tensor x, int number, SymInt[] shape) -> Tensor")
@@ -265,15 +263,7 @@ def _holds_for_one(
     `forward` on a batch of one is not in the graph.
     """
     one = tuple(x[:1] if any_ else x for x, any_ in zip(inputs, batched, strict=True))
-    results = []
-    for network in (copy_network(marked), graph):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            results.append(tensors_of(network(*random_like(one))))
-    expected, found = results
-    return len(found) == len(expected) and all(
-        difference(a, b) <= _TRACED_TOLERANCE for a, b in zip(found, expected, strict=True)
-    )
+    return agree(graph, copy_network(marked), random_like(one))
 
 
 def _graph(
@@ -295,6 +285,15 @@ def _graph(
     return fx.GraphModule(found, found.graph)  # an ordinary one, which can be copied and called
 
 
+def outline_of(graph: fx.GraphModule, value: torch.Tensor) -> torch.Tensor:
+    """A constant as the entry `val` of a node has it: its shape and type without its elements."""
+    for node in graph.graph.nodes:
+        if node.op == "placeholder" and isinstance(node.meta["val"], FakeTensor):
+            mode = node.meta["val"].fake_mode
+            return mode.from_tensor(value.detach(), static_shapes=True)
+    return value
+
+
 def batched_inputs(graph: fx.GraphModule) -> list[bool]:
     """Of each input whether its first dimension is a batch of any size."""
     return [
@@ -311,42 +310,6 @@ def changed_inputs(graph: fx.GraphModule) -> list[fx.Node]:
         for node in graph.graph.nodes
         if node.target is torch.ops.aten.copy_.default and node.args[0].op == "placeholder"
     ]
-
-
-def copies(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    """Inputs for a trial call, which may change them."""
-    return tuple(x.detach().clone() for x in inputs)
-
-
-def random_like(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    """Copies of inputs, with random numbers where they are real numbers."""
-    generator = torch.Generator().manual_seed(0)
-    return tuple(
-        torch.randn(x.shape, generator=generator) if x.is_floating_point() else x.clone()
-        for x in inputs
-    )
-
-
-def tensors_of(value: object) -> list[torch.Tensor]:
-    """The tensors of a result of a network, however they are nested."""
-    return [each for each in tree_leaves(value) if isinstance(each, torch.Tensor)]
-
-
-def difference(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """The largest difference relative to the largest value.
-
-    Infinity where shapes or types differ, or values that are not finite.
-    """
-    if found.shape != expected.shape or found.dtype != expected.dtype:
-        return float("inf")
-    there = expected.isfinite()
-    rest = found[~there], expected[~there]
-    if not found[there].isfinite().all() or not torch.equal(*(x.nan_to_num(0.0) for x in rest)):
-        return float("inf")
-    a, b = found[there].double(), expected[there].double()
-    if not b.numel():
-        return 0.0
-    return float((a - b).abs().max() / b.abs().max().clamp_min(1e-30))
 
 
 def _run(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:

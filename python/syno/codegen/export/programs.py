@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Batch sizes that a written program is run with.
 BATCHES = (1, 3, 8)
+_FIX = "make its operations independent of the size of the batch"
 # Largest difference from the module, relative to its largest output.
 TOLERANCE = 1e-4
 
@@ -188,14 +189,30 @@ def traced(subject: Subject) -> ExportedProgram:
     with quietly():
         try:
             program = torch.export.export(module, (subject.x,), dynamic_shapes=shapes)
-            if not subject.fold_weights:
-                return program
-            folded = _folded(program)
-            return torch.export.export(folded, (subject.x,), dynamic_shapes=shapes)
+            if subject.fold_weights:
+                program = torch.export.export(_folded(program), (subject.x,), dynamic_shapes=shapes)
+            for_one = not subject.batch or _computes_one(program, subject)
         except Exception as error:
+            first = str(error).strip().partition("\n")[0]
             raise UserError(
-                f"torch.export cannot trace the {type(subject.module).__name__}: {error}"
+                f"torch.export cannot trace the {type(subject.module).__name__}: {first}"
+                + (f"\n  what to do: {_FIX}" if subject.batch else "")
             ) from error
+    if not for_one:
+        raise UserError(
+            f"the {type(subject.module).__name__} computes a batch of one sample in another way "
+            f"than others\n  expected: one way for all sizes of the batch\n  what to do: {_FIX}"
+        )
+    return program
+
+
+def _computes_one(program: ExportedProgram, subject: Subject) -> bool:
+    """Whether the graph is that of one sample, too: torch takes any size to be at least two."""
+    from syno._util.network_copy import copy_network
+    from syno._util.trial_calls import agree, random_like
+
+    graph = program.module(check_guards=False)
+    return agree(graph, copy_network(subject.module), random_like((subject.x[:1],)))
 
 
 def _folded(program: ExportedProgram) -> nn.Module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -70,7 +71,8 @@ def export_network(
     """Write a network with its operators and trained weights, so that it runs without Syno.
 
     The network is traced in evaluation mode on the CPU. The first dimension of `example_input` is
-    the batch, which may have any size afterwards. The format cpp-network also has the precision
+    the batch, which may have any size afterwards, unless the network takes that of the example
+    only. The format cpp-network also has the precision
     `bfloat16`, in which convolutions, linear layers and operators multiply bfloat16 numbers; they
     add in float32, and all other numbers are float32. The other arguments and errors are those of
     `export`.
@@ -157,27 +159,69 @@ def network_subject(
     if check_float32("'example_input'", example_input, any_device=True).dim() == 0:
         raise UserError("'example_input' is a tensor whose first dimension is the batch")
     module = copy_network(net).cpu().eval()
-    x = torch.zeros([_TRACED_BATCH, *example_input.shape[1:]])
-    if not example_input.is_floating_point():  # tokens: any others may be out of range
-        x = torch.cat([example_input[:1].cpu()] * _TRACED_BATCH)
-    with torch.no_grad():
-        try:
-            module(x)  # slots learn the sizes of their maps
-        except UserError:
-            raise
-        except Exception as error:  # whatever a network raises
-            raise UserError(
-                f"the network {type(net).__name__} fails on inputs like the example: "
-                f"{first_line(error)}\n"
-                f"  in {_TRACED_BATCH} samples: {list(x.shape)} of {x.dtype}"
-            ) from error
+    example = example_input.detach().cpu()
+    if example.is_floating_point():  # tokens: any others may be out of range
+        example = torch.zeros(example.shape)
+    x = torch.cat([example[:1]] * _TRACED_BATCH)
+    _run_first(module, example)
+    batch = _takes(module, x)
     reference = copy_network(module)
     for name, pack in [*module.named_modules()]:
         if isinstance(pack, KernelPack):
             holder, _, last = name.rpartition(".")
             made = _under(pack, plan_of(pack), fold_weights or pack.fold_weights)
             setattr(module.get_submodule(holder), last, made)
-    return Subject(module, x, True, None, seed, reference, fold_weights)
+    return Subject(module, x if batch else example, batch, None, seed, reference, fold_weights)
+
+
+def _run_first(module: nn.Module, x: torch.Tensor) -> None:
+    """Run a network, so that its slots learn the sizes of their maps.
+
+    UserError where it fails, or keeps something from call to call.
+    """
+    import torch
+
+    from syno._util.trial_calls import random_like
+
+    with torch.no_grad():
+        try:
+            module(x.clone())
+            before = {name: tensor.clone() for name, tensor in module.named_buffers()}
+            module(*random_like((x,)))
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"the network {type(module).__name__} fails on inputs like the example: "
+                f"{first_line(error)}\n"
+                f"  in a batch {list(x.shape)} of {x.dtype}"
+            ) from error
+    after = dict(module.named_buffers())
+    for buffer, tensor in before.items():
+        if buffer in after and not _same(after[buffer], tensor):
+            raise UserError(
+                f"the network {type(module).__name__} changes its buffer '{buffer}' in every call\n"
+                "  expected: a network that keeps no state from call to call\n"
+                "  what to do: give it the state as an input, and return the new one"
+            )
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    alike = one.shape == other.shape and one.dtype == other.dtype
+    return alike and bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def _takes(module: nn.Module, x: torch.Tensor) -> bool:
+    """Whether a network takes this batch; it takes that of its example."""
+    import torch
+
+    try:
+        with torch.no_grad():
+            module(x.clone())
+    except Exception as error:  # whatever its code raises
+        logging.getLogger(__name__).debug("for one size of the batch: %s", error)
+        return False
+    return True
 
 
 def _written(kernel: nn.Module) -> nn.Module:

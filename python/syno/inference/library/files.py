@@ -71,7 +71,7 @@ class CppNetwork:
         if not subject.batch:
             raise UserError(
                 "the format cpp-network needs a batch\n"
-                "  expected: an operator whose first dimension may have any size"
+                "  expected: an operator or a network whose first dimension may have any size"
             )
         code = files.with_suffix(path, self.suffix)
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")

@@ -8,7 +8,7 @@ import torch
 from torch import fx, nn
 from torch.utils._pytree import tree_map_only
 
-from syno.inference.trace import attribute
+from syno.inference.trace import attribute, outline_of
 
 _aten = torch.ops.aten
 # Operators that give their first argument, always or in evaluation mode.
@@ -57,6 +57,7 @@ def fold_constants(graph: fx.GraphModule) -> None:
     for node in list(graph.graph.nodes):
         if node.op == "get_attr" and node.name in held:
             values[node] = held[node.name]
+            node.meta["val"] = outline_of(graph, held[node.name])
         elif _is_foldable(node) and all(each in values for each in node.all_input_nodes):
             args, kwargs = tree_map_only(
                 fx.Node, lambda each: values[each], (node.args, dict(node.kwargs))
@@ -72,7 +73,10 @@ def fold_constants(graph: fx.GraphModule) -> None:
         graph.register_buffer(name, value.detach().contiguous())
         with graph.graph.inserting_before(node):
             constant = graph.graph.get_attr(name)
-        constant.meta = {"val": value, "nn_module_stack": node.meta.get("nn_module_stack")}
+        constant.meta = {
+            "val": outline_of(graph, value),
+            "nn_module_stack": node.meta.get("nn_module_stack"),
+        }
         node.replace_all_uses_with(constant)
     graph.graph.eliminate_dead_code()
 

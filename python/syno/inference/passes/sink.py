@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import fx
 
@@ -91,6 +93,7 @@ def _again(graph: fx.GraphModule, node: fx.Node, changed: dict[object, fx.Node])
 
     args = tuple(replaced(each) for each in node.args)
     made = graph.graph.call_function(node.target, args, dict(node.kwargs))  # type: ignore[arg-type]
-    values, named = fx.node.map_arg((args, dict(node.kwargs)), lambda each: each.meta["val"])
+    given: Any = (args, made.kwargs)
+    values, named = fx.node.map_arg(given, lambda each: each.meta["val"])
     made.meta = {**node.meta, "val": node.target(*values, **named)}  # type: ignore[operator]
     return made
