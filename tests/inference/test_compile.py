@@ -12,8 +12,8 @@ from torch import nn
 
 import syno
 from syno import UserError
+from syno._util.trial_calls import difference
 from syno.codegen.native import find_compiler
-from syno.inference import compiled_network as module
 from syno.inference.compiled_network import CompiledLayer
 from syno.operators import zoo
 
@@ -215,10 +215,10 @@ def test_a_network_for_one_batch_size_is_compiled_for_it():
 
 def test_errors_are_relative_to_the_largest_value():
     a = torch.tensor([1.0, -4.0])
-    assert module._error(a, a) == 0
-    assert module._error(torch.tensor([1.0, -3.0]), a) == pytest.approx(0.25)
-    assert module._error(torch.tensor([1.0, float("nan")]), a) == float("inf")
-    assert module._error(torch.zeros(3), a) == float("inf")
+    assert difference(a, a) == 0
+    assert difference(torch.tensor([1.0, -3.0]), a) == pytest.approx(0.25)
+    assert difference(torch.tensor([1.0, float("nan")]), a) == float("inf")
+    assert difference(torch.zeros(3), a) == float("inf")
 
 
 SCRIPT = """

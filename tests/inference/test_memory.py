@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import syno
-from syno.inference import memory
+from syno.inference import chains, memory
 
 
 class Net(nn.Module):
@@ -83,10 +83,15 @@ def test_threads_have_memory_of_their_own(net, compiled):
 
 
 @torch.no_grad()
-def test_an_error_gives_the_memory_back(net, compiled):
+def test_an_error_gives_the_memory_back(net, compiled, monkeypatch):
     x = torch.randn(1, 3, 16, 16)
-    with pytest.raises(RuntimeError):
-        compiled(x.double())
+
+    def failing(*_):
+        raise RuntimeError("no memory")
+
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="no memory"):
+        patched.setattr(chains, "_run_chain", lambda: failing)
+        compiled(x)
     assert memory.of_this_call() is None
     close(compiled(x), net(x))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import fx, nn
@@ -45,6 +45,15 @@ def exportable(net: nn.Module) -> nn.Module:
     tensors = [name for name, value in vars(net).items() if isinstance(value, torch.Tensor)]
     names = {*net._modules, *net._parameters, *net._buffers, *tensors}
     return _Whole(net) if names & taken else net
+
+
+def shapes_by_parameter(net: nn.Module, shapes: Sequence[object]) -> tuple[object, ...]:
+    """The shapes of a network's arguments as torch.export takes them: those of `*args` as one."""
+    kinds = [each.kind for each in inspect.signature(net.forward).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        return tuple(shapes)
+    first = kinds.index(inspect.Parameter.VAR_POSITIONAL)
+    return (*shapes[:first], tuple(shapes[first:]))
 
 
 class _Whole(nn.Module):

@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_float32, check_network
-from syno._util.torch_code import WHOLE, exportable
+from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
 from syno._util.trial_calls import agree, copies, random_like
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.kernel import KernelPack
@@ -219,7 +219,9 @@ def _exported(
                 torch.cat([x[:1]] * _TRACED_BATCH) if any_size else x.clone()
                 for x, any_size in zip(inputs, batched, strict=True)
             )
-            sizes = tuple({0: torch.export.Dim("batch")} if any_ else None for any_ in batched)
+            sizes = shapes_by_parameter(
+                marked, [{0: torch.export.Dim("batch")} if any_ else None for any_ in batched]
+            )
             try:
                 graph = _graph(marked, more, sizes)
                 if _holds_for_one(graph, marked, inputs, batched):

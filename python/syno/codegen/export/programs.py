@@ -182,10 +182,11 @@ def traced(subject: Subject) -> ExportedProgram:
     """
     import torch
 
-    from syno._util.torch_code import exportable
+    from syno._util.torch_code import exportable, shapes_by_parameter
 
-    shapes = ({0: torch.export.Dim("batch")} if subject.batch else None,)
     module = exportable(subject.module)
+    sizes = {0: torch.export.Dim("batch")} if subject.batch else None
+    shapes = shapes_by_parameter(module, [sizes])
     with quietly():
         try:
             program = torch.export.export(module, (subject.x,), dynamic_shapes=shapes)
