@@ -15,7 +15,9 @@ from syno.inference.passes.layers import Kept, put_layers
 from syno.inference.passes.results import origins, separate_results
 from syno.inference.passes.shapes import merge_reshapes
 from syno.inference.passes.sink import sink_moves
-from syno.inference.samples import Place, for_one, places_of_results, readers_of_results
+from syno.inference.samples.place import Place
+from syno.inference.samples.proof import places_of_results, readers_of_results
+from syno.inference.samples.single import for_one
 from syno.inference.trace import Outline, Traced, changed_inputs, trace
 
 

@@ -1,0 +1,52 @@
+"""A graph for a batch of any size as one for a single sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from syno._util.errors import UserError
+from syno.inference.samples.place import batch_of, called, number
+from syno.inference.trace import attribute, module_name, shape_of
+
+
+def for_one(graph: fx.GraphModule) -> None:
+    """Make a graph for a batch of any size one for a single sample.
+
+    UserError where a tensor has another number of dimensions for one sample, as after `squeeze()`.
+    """
+    batch = batch_of(graph)
+    values: dict[fx.Node, Any] = {}
+    with FakeTensorMode() as mode:
+        for node in list(graph.graph.nodes):
+            known = node.meta.get("val")
+            if node.op == "placeholder":
+                shape = [size if isinstance(size, int) else 1 for size in known.shape]
+                values[node] = torch.empty(shape, dtype=known.dtype)
+            elif node.op == "get_attr":
+                held = attribute(graph, str(node.target))
+                values[node] = mode.from_tensor(held) if isinstance(held, torch.Tensor) else held
+            elif node.op == "call_function":
+                values[node] = called(node, values)
+                _check_shape(node, values[node], batch)
+            if isinstance(known, torch.SymInt):
+                node.replace_all_uses_with(values[node])
+            elif node.op != "output":
+                node.meta["val"] = values[node]
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+
+
+def _check_shape(node: fx.Node, value: object, batch: torch.SymInt) -> None:
+    if not isinstance(value, torch.Tensor):
+        return
+    expected = [number(size, batch) for size in shape_of(node)]
+    if list(value.shape) != expected:
+        raise UserError(
+            f"the shape {list(value.shape)} of a single sample is not that of other batches\n"
+            f"  in the module {module_name(node)}, at {node.target}\n"
+            f"  expected: {expected}      what to do: name the dimensions, as in squeeze(1)"
+        )
