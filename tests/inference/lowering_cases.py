@@ -307,7 +307,7 @@ def normalization():
 def pooling():
     """Windows of signals, maps and volumes."""
     signal = of(aten.flatten.using_ints, X, 2)
-    volume = of(aten.view.default, X, [-1, 6, 3, 3, 8])
+    volume = of(aten.reshape.default, X, [-1, 6, 3, 3, 8])
     found = {}
     for rank, source in ((1, signal), (2, X), (3, volume)):
         window = [3, 2, 3][-rank:]
@@ -505,7 +505,7 @@ def refused():
     found = {}
     for rank, more in ((1, ""), (2, ""), (3, ""), (2, "_with_indices"), (3, "_with_indices")):
         target = getattr(aten, f"max_pool{rank}d{more}").default
-        source = of(aten.view.default, X, [1, 6, *([72], [9, 8], [3, 3, 8])[rank - 1]])
+        source = of(aten.reshape.default, X, [1, 6, *([72], [9, 8], [3, 3, 8])[rank - 1]])
         call = of(target, source, [2] * rank, dilation=[2] * rank)
         found[f"dilation of max {rank}{more}"] = (
             "the argument 'dilation'",

@@ -30,13 +30,23 @@ FINITE = ("gelu", "attention")
 
 
 class Eager:
-    """Calls operators at once. x: the input; y, p, m: others that are computed from it."""
+    """Calls operators at once.
 
-    def __init__(self, x):
-        self.x = x
-        self.y = self(torch.ops.aten.mul.Tensor, x, -0.7)
-        self.p = self(torch.ops.aten.add.Scalar, self(torch.ops.aten.mul.Tensor, x, x), 0.5)
-        self.m = self(torch.ops.aten.gt.Scalar, x, 0.1)
+    x: the input; y, p, m: others that are computed from it. turned: the input has its channels
+    last, and all four are views of what lies in that order.
+    """
+
+    def __init__(self, x, turned=False):
+        aten = torch.ops.aten
+        found = [
+            x,
+            self(aten.mul.Tensor, x, -0.7),
+            self(aten.add.Scalar, self(aten.mul.Tensor, x, x), 0.5),
+            self(aten.gt.Scalar, x, 0.1),
+        ]
+        if turned:
+            found = [self(aten.permute.default, each, [0, 3, 1, 2]) for each in found]
+        self.x, self.y, self.p, self.m = found
 
     def __call__(self, target, *args, **kwargs):
         return target(*args, **kwargs)
@@ -53,12 +63,12 @@ class Eager:
 class Graph(Eager):
     """Makes a graph of the calls, as `lower` takes it."""
 
-    def __init__(self, x):
+    def __init__(self, x, turned=False):
         self.root = torch.nn.Module()
         self.graph = fx.Graph()
         node = self.graph.placeholder("x")
         node.meta["val"] = x
-        super().__init__(node)
+        super().__init__(node, turned)
 
     def __call__(self, target, *args, **kwargs):
         node = self.graph.call_function(target, args, kwargs)
@@ -119,12 +129,16 @@ def test_every_argument_of_every_operator_has_a_case_that_differs_from_its_defau
     assert not missing
 
 
+@pytest.mark.parametrize("turned", [pytest.param(False, marks=pytest.mark.slow), True])
 @torch.no_grad()
-def test_every_operator_computes_what_torch_does_with_all_of_its_arguments(tmp_path):
+def test_every_operator_computes_what_torch_does_with_all_of_its_arguments(turned, tmp_path):
     def all_of(make):
         return make(torch.ops.aten.cat.default, [flat(make, f(make)) for f in CASES.values()], 1)
 
-    graph = Graph(example(1))
+    def placed(x):
+        return x.permute(0, 2, 3, 1).contiguous() if turned else x
+
+    graph = Graph(placed(example(1)), turned)
     source = emit(graph.lowered(all_of(graph)), "syno_cases")
     weights = tmp_path / "cases.bin"
     weights.write_bytes(source.weights)
@@ -136,9 +150,9 @@ def test_every_operator_computes_what_torch_does_with_all_of_its_arguments(tmp_p
     special[2, :, 1:3, 2:5] = 100.0
     wrong = []
     for x, threads in ((example(2), 1), (example(3), 2), (special, 1)):
-        y, begin = torch.from_numpy(network(x.numpy(), threads=threads)), 0
+        y, begin = torch.from_numpy(network(placed(x).numpy(), threads=threads)), 0
         for name, case in CASES.items():
-            alone = [Eager(x[i : i + 1]) for i in range(len(x))]
+            alone = [Eager(x[i : i + 1]) for i in range(len(x))]  # of contiguous tensors
             expected = torch.cat([flat(make, case(make)) for make in alone])
             found = y[:, begin : begin + expected.shape[1]]
             begin += expected.shape[1]
