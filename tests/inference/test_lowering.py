@@ -8,15 +8,18 @@ import pytest
 import torch
 from tests.inference.lowering_cases import CASES, REFUSED, SHAPE
 from torch import fx
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from syno import UserError
 from syno.codegen.native import QUICK_FLAGS, find_compiler
+from syno.codegen.torch_op import register
 from syno.inference.library.load import NetworkLibrary
 from syno.inference.library.lower import lower
 from syno.inference.library.registry import CODE
 from syno.inference.library.source import emit
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.epilogues import ACTIVATIONS
+from syno.inference.passes.pools import put_pools
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -211,3 +214,42 @@ def test_embeddings_read_token_ids_and_nothing_else_does(tmp_path):
     graph = made(tokens[:1])
     with pytest.raises(UserError, match="the network gives token ids"):
         graph.lowered(graph(aten.slice.Tensor, graph.x, 1, 0, 2))
+
+
+@torch.no_grad()
+def test_pools_of_compiled_networks_heed_all_arguments():
+    register()
+    graph = Graph(example(1))
+    graph.graph.output(tuple(case(graph) for case in CASES.values()))
+    made = fx.GraphModule(graph.root, graph.graph)
+    pools = put_pools(made)
+    assert {pool.kind for pool in pools} == {"average", "maximum"}
+    x = example(1)
+    for name, found in zip(CASES, made(x), strict=True):
+        torch.testing.assert_close(
+            found, CASES[name](Eager(x)), atol=1e-5, rtol=1e-5, equal_nan=True, msg=name
+        )
+
+
+class Largest(TorchDispatchMode):
+    """The elements of the largest tensor that is computed."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        """Runs the function."""
+        found = function(*args, **(kwargs or {}))
+        if isinstance(found, torch.Tensor):
+            self.elements = max(self.elements, found.numel())
+        return found
+
+
+@pytest.mark.parametrize("target", ["upsample_bilinear2d", "upsample_nearest2d"])
+def test_a_resize_is_lowered_with_memory_in_proportion_to_its_maps(target):
+    corners = [False] if target == "upsample_bilinear2d" else []
+    graph = Graph(torch.zeros(1, 1, 64, 64))
+    call = getattr(torch.ops.aten, target).default
+    result = graph(call, graph.x, [256, 256], *corners)
+    with Largest() as largest:
+        graph.lowered(result)
+    assert largest.elements == 256 * 256
