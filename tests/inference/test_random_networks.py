@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 # Networks that are traced and compiled as one.
 TOGETHER = 25
-BUNDLES, ALL_BUNDLES = 4, 200
+BUNDLES, ALL_BUNDLES = 1, 200
 
 
 @pytest.fixture(autouse=True)
