@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import functools
 import itertools
+import random
 import types
 
 import pytest
@@ -411,3 +412,50 @@ def test_networks_with_recurrent_layers_keep_their_weights(kind):
     made = syno.substitute(net, syno.linear(), x)
     check_untouched(net, before)
     torch.testing.assert_close(made(x), net(x))
+
+
+def _random_net(rng):
+    return Net(rng.choice([*PLACES]), rng.choice([*USES]), rng.choice([*FORMS, *OTHER_FORMS]))
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_random_networks_of_the_family(seed):
+    rng = random.Random(seed)
+    replaced = 0
+    for _ in range(300 if seed else 25):
+        net = _random_net(rng)
+        try:
+            net.eval()(X)
+        except (AttributeError, TypeError, KeyError, IndexError):
+            continue  # such as a method, which has no attributes of a layer
+        replaced += "replaced (" in check(net)
+    assert replaced > 0
+
+
+CONVOLUTION = syno.Operator.parse(
+    "y[n,o,h,w] = sum(i:C_in) x[n,i,h,w] * W[o,i]",
+    input="[N, C_in, H, W]",
+    output="[N, C_out, H, W]",
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"stride": 2}, {"groups": 4}, {"bias": False}])
+@pytest.mark.parametrize("use", ["stride", "dilation", "padding", "kernel_size", "bias"])
+def test_convolutions_have_their_attributes_in_a_slot(options, use):
+    class Reading(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(8, 8, 1, **options)
+            self.read = []
+
+        def forward(self, x):
+            self.read = [getattr(self.conv, use), self.conv.weight.shape, self.conv.weight.dtype]
+            return self.conv(x.to(self.conv.weight.dtype))
+
+    net, x = Reading().eval(), torch.randn(2, 8, 8, 8)
+    made = syno.substitute(net, syno.conv2d(stride=(1, 2)), x)
+    torch.testing.assert_close(made(x), net(x))
+    assert str(made.read) == str(net.read)
+    assert syno.replace(made, CONVOLUTION).replaced
+    assert made(x).shape == net(x).shape
+    assert str(made.read) == str(net.read)
