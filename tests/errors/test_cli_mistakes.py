@@ -361,7 +361,7 @@ def test_a_disk_that_fills_up_loses_nothing_and_resume_goes_on(
             ended,
             f"the disk is full while writing the store '{store}'",
             "what was stored before is safe",
-            "free some space, then continue with `syno resume`",
+            "free some space, then run the same command with the same --name again",
         )
         kept = _answers(store)
         assert len(kept) > len(before)

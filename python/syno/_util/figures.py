@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
-from syno._util.written import writing
+from syno._util.written import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,11 +46,14 @@ def save_figure(figure: Figure, path: Path, dpi: int = 150) -> None:
     Raises:
         UserError: the file cannot be written, or its name does not end in a known format.
     """
-    with writing("the plot", path, "--picture"):
+
+    def save(to: Path) -> None:
         try:
-            figure.savefig(path, dpi=dpi)
+            figure.savefig(to, dpi=dpi)
         except ValueError as error:
             raise UserError(
                 f"cannot write the plot to {path}: {error}\n"
                 "  what to do: name another file with --picture, which ends in .png, .pdf or .svg"
             ) from error
+
+    write_whole(path, save, "the plot", "--picture")

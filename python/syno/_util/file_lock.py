@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import fcntl
+import functools
+import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
+from syno._util.checks import from_file
 from syno._util.errors import UserError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @contextmanager
@@ -41,6 +48,37 @@ def locked_now(path: Path, what: str, advice: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def written_by_one(path: Path) -> Iterator[None]:
+    """Hold the lock of a file of results, which one process at a time continues, or refuse.
+
+    Raises:
+        UserError: another process writes it, or nothing can be written beside it.
+    """
+    with from_file("cannot write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.lock")
+        advice = "wait for it, and run the same command again; or name another file"
+        lock = locked_now(beside, f"writes '{path}'", advice)
+        lock.__enter__()
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
+
+
+def one_writer(function: Callable[P, R]) -> Callable[P, R]:
+    """Let one process at a time run a function that continues the file of its argument `path`."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def alone(*args: P.args, **named: P.kwargs) -> R:
+        with written_by_one(Path(signature.bind(*args, **named).arguments["path"])):
+            return function(*args, **named)
+
+    return alone
 
 
 def _opened(path: Path, kind: int) -> int:

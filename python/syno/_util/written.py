@@ -1,31 +1,69 @@
-"""Files that a user has asked for."""
+"""Files that a user has asked for: each appears whole, or stays as it was."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from syno._util.errors import UserError
 
+# What libraries that write files of their own say, where Python would raise OSError.
+_FULL = ("No space left", "File too large", "quota exceeded", "failed writing file", "I/O error")
 
-@contextmanager
-def writing(what: str, path: Path, option: str) -> Iterator[None]:
-    """Make the folder of a file that the block writes.
+
+def write_whole(
+    path: Path, write: Callable[[Path], object], what: str = "the file", option: str | None = None
+) -> None:
+    """Write a file in one step: whoever reads sees the old one or the new one, never a part.
 
     Args:
+        path: the file. Its folder is made. What is no plain file, such as a pipe, is written as it
+            is.
+        write: writes all of it to the path that it is given.
         what: the file in words.
-        path: the file.
-        option: of the command, which names it.
+        option: of the command, which names the file.
 
     Raises:
-        UserError: the folder or the file cannot be written.
+        UserError: the folder or the file cannot be written, or the disk is full.
     """
+    temporary: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield
+        if path.exists() and not path.is_file():
+            write(path)
+            return
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
+        )
+        os.close(handle)
+        temporary = Path(name)
+        write(temporary)
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    except UserError:
+        raise
     except OSError as error:
-        raise UserError(
-            f"cannot write {what} to {path}: {error.strerror or error}\n"
-            f"  what to do: name another file with {option}, in a writable folder with enough space"
-        ) from error
+        raise _refused(path, what, option, error.strerror or str(error)) from error
+    except Exception as error:  # of a library that writes by itself
+        if not any(words in str(error) for words in _FULL):
+            raise
+        raise _refused(path, what, option, str(error).partition("\n")[0]) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str, what: str = "the file", option: str | None = None) -> None:
+    """Write a file of text in UTF-8 as `write_whole` does."""
+    write_whole(path, lambda to: to.write_text(text, encoding="utf-8"), what, option)
+
+
+def _refused(path: Path, what: str, option: str | None, reason: str) -> UserError:
+    name = "name another file" if option is None else f"name another file with {option}"
+    return UserError(
+        f"cannot write {what} to {path}: {reason}\n"
+        f"  what to do: {name}, in a writable folder with enough space"
+    )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util.checks import json_content
 from syno._util.errors import UserError
+from syno._util.file_lock import one_writer
 from syno.benchmark.configuration import Configuration
 from syno.benchmark.table import BASELINE, Latency, Result, Row, Table, as_line, dumped, from_line
 from syno.operators.operator import Operator
@@ -184,6 +185,7 @@ class Trainer:
         )
 
 
+@one_writer
 def generate(
     path: Path,
     *,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from syno._util.errors import UserError
+from syno._util.file_lock import one_writer
 from syno._util.torch_threads import torch_threads
 from syno.benchmark.generator import PACK, Journal, Progress, Trainer, recovered
 from syno.benchmark.table import Latency, Row, Table, as_line
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 REPEATS, WARMUP = 400, 20
 
 
+@one_writer
 def measure_latencies(
     path: Path,
     *,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,6 +22,7 @@ from syno._util.checks import json_content, parsed_json, shown
 from syno._util.errors import UserError
 from syno._util.json_record import json_record
 from syno._util.packed import packed_lines
+from syno._util.written import write_whole
 from syno.benchmark.configuration import Configuration
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -353,10 +353,12 @@ class Table:
         lines += [as_line(result) for result in self.results]
         lines += [as_line(latency) for latency in self.latencies]
         raw = "".join(dumped(line) for line in lines).encode()
-        made = path.with_name(path.name + ".new")
-        with made.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
-            packed.write(raw)
-        os.replace(made, path)
+
+        def write(to: Path) -> None:
+            with to.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+                packed.write(raw)
+
+        write_whole(path, write, "the table", "--out")
 
     @staticmethod
     def read(path: Path) -> Table:

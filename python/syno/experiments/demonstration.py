@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from syno._util.errors import UserError
+from syno._util.written import write_text
 from syno.report import Report, gather, write_page, write_pictures
 from syno.report.model import Candidate
 from syno.report.pareto import latency, on_front
@@ -81,7 +82,8 @@ def demonstrate(
     report = _write_report(summary, out)
     exported = _export_best(report, summary, out)
     result = _result(report, exported, wanted, time.monotonic() - began)
-    (out / "summary.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+    write_text(out / "summary.json", text, "the summary", "--out")
     return report, result
 
 

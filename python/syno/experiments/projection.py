@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
+from syno._util.file_lock import one_writer
 from syno._util.torch_threads import torch_threads
+from syno._util.written import write_text
 from syno.study.training.comparison import Paired, Spread, paired
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ class PausedError(Exception):
     """SIGTERM came; the same call goes on from where it was."""
 
 
+@one_writer
 def compare_projection(
     networks: Callable[[int], Network],
     operator: Operator,
@@ -244,15 +246,7 @@ def compare_projection(
 
 def write(found: Comparison, path: Path) -> None:
     """Replaces the file at once: it is whole at every moment."""
-    made = path.with_name(f".{path.name}.made")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
-        os.replace(made, path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the results to '{path}': {error.strerror or error}"
-        ) from error
+    write_text(path, json.dumps(found.to_json(), indent=1) + "\n", "the results", "--out")
 
 
 def read(path: Path) -> Comparison:

@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any
 from syno._util import checks
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
+from syno._util.file_lock import one_writer
 from syno._util.helper_process import safe_spawning
 from syno._util.json_record import json_record
+from syno._util.written import write_text
 
 if TYPE_CHECKING:
     from torch import nn
@@ -142,9 +144,7 @@ class Table:
                 asdict(entry) | {"specification": specifications.index(entry.specification)}
             )
         lines += [asdict(run) for run in self.runs]
-        made = path.with_name(path.name + ".new")
-        made.write_text("".join(_line(line) for line in lines), encoding="utf-8")
-        made.replace(path)
+        write_text(path, "".join(_line(line) for line in lines), "the table", "--out")
 
     def accuracies(self, rung: str, seed: int = 0, scales: str = SCALED) -> dict[int, float]:
         """Accuracy by operator, of the trainings that succeeded."""
@@ -297,6 +297,7 @@ def _entry(network: Network, name: str, operator: Operator) -> Entry:
     )
 
 
+@one_writer
 def run(
     path: Path,
     *,

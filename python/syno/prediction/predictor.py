@@ -16,6 +16,7 @@ from pathlib import Path
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import Json, JsonObject
+from syno._util.written import write_text
 from syno.operators.operator import Operator
 from syno.prediction.device import Device
 from syno.prediction.model import NINETY, LatencyModel, Subject
@@ -247,9 +248,7 @@ class LatencyPredictor:
         """Write the document to a file."""
         target = Path(path)
         with checks.from_file("cannot write the latency predictor", target):
-            made = target.with_name(target.name + ".new")
-            made.write_text(json.dumps(self.to_json()) + "\n", encoding="utf-8")
-            os.replace(made, target)
+            write_text(target, json.dumps(self.to_json()) + "\n", "the latency predictor")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LatencyPredictor:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from syno._util.written import writing
+from syno._util.written import write_text, write_whole
 from syno.report import images, page
 from syno.report.model import Report
 
@@ -15,15 +16,13 @@ def write_page(report: Report, path: Path) -> Path:
     Raises:
         UserError: the file cannot be written.
     """
-    with writing("the report", path, "-o"):
-        path.write_text(page.render(report), encoding="utf-8")
+    write_text(path, page.render(report), "the report", "-o")
     return path
 
 
 def write_pictures(report: Report, folder: Path) -> list[Path]:
     """Write `front.png` and `progress.png` into `folder` and return their paths."""
     files = [folder / "front.png", folder / "progress.png"]
-    with writing("the plots", files[0], "-o"):
-        images.save_front(report, files[0])
-        images.save_progress(report, files[1])
+    for file, save in zip(files, (images.save_front, images.save_progress), strict=True):
+        write_whole(file, partial(save, report), "the plots", "-o")
     return files

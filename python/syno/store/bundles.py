@@ -11,8 +11,6 @@ import dataclasses
 import hmac
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno._util.written import write_text
 from syno.store.records import (
     BaselineLatency,
     Environment,
@@ -77,17 +76,7 @@ def write_bundle(bundle: Bundle, path: Path, secret: bytes) -> None:
     content = {"format": FORMAT, **json.loads(canonical_json(bundle))}
     signature = {"algorithm": _ALGORITHM, "value": _signature(content, secret)}
     text = json.dumps({**content, "signature": signature}, indent=1) + "\n"
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise UserError(f"cannot write the bundle '{path}': {error.strerror or error}") from error
+    write_text(path, text, "the bundle")
 
 
 def read_bundle(path: Path, secret: bytes) -> Bundle:

@@ -108,7 +108,8 @@ def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: 
     full = (
         f"the disk is full while writing the store '{where}'\n"
         "  what was stored before is safe; the result that was being written is not stored\n"
-        "  what to do: free some space, then continue with `syno resume`"
+        "  what to do: free some space, then run the same command with the same --name again, or "
+        "`syno resume` for a search"
     )
     cannot_write = name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN"))
     if name == "SQLITE_FULL" or (cannot_write and _is_full(path)):

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from syno._util.checks import parsed_json
 from syno._util.errors import InternalError, UserError
+from syno._util.written import write_text
 from syno.store import schema
 from syno.store.check import findings, same_proposal
 from syno.store.engine import Address, make_engine, parse_address
@@ -93,7 +94,7 @@ def recover(url: str, new: str) -> Recovery:
     kept = _write(target, studies, readable)
     rest = _rest(readable, studies, kept)
     if rest is not None:
-        rest_path.write_text(json.dumps(rest, indent=1) + "\n", encoding="utf-8")
+        write_text(rest_path, json.dumps(rest, indent=1) + "\n", "what is left of the store")
     trials = len(rest["rows"].get("evaluation", [])) if rest is not None else 0
     return Recovery(target.name, tuple(studies), rest_path if rest is not None else None, trials)
 

@@ -1,4 +1,4 @@
-"""The heartbeat of a process that drives a study."""
+"""The lease of a process that drives a study, and its heartbeat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 
 from syno._util.errors import UserError
-from syno.store import HEARTBEAT_S, Store, StudyRecord
+from syno.store import HEARTBEAT_S, Store, StudyRecord, Worker
 
 
 @contextlib.contextmanager
@@ -28,3 +28,36 @@ def beating(store: Store, study: StudyRecord, token: int) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def driving(store: Store, study: StudyRecord, what: str) -> Iterator[int]:
+    """Be the one process that works on a study which workers take no part in.
+
+    Args:
+        store, study: the study.
+        what: the study in words, such as "adaptation".
+
+    Returns:
+        The token of this process as the driver of the study.
+
+    Raises:
+        UserError: another process works on it.
+    """
+    worker = Worker()
+    try:
+        token = store.drive(study, worker.name)
+        if token is None:
+            raise UserError(
+                f"another process works on the {what} '{study.name}' in the store '{store.name}'\n"
+                "  what to do: wait until it ends, and run the same command again, which then "
+                "returns its result; or choose another name"
+            )
+        with beating(store, study, token):
+            try:
+                yield token
+            finally:
+                with contextlib.suppress(UserError):  # the first error is the one to report
+                    store.leave_driver(study, token)
+    finally:
+        worker.close()

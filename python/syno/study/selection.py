@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.errors import UserError
+from syno._util.written import write_text
 from syno.operators.summary import identity, short_id
 from syno.store import Evaluation, Store, StudySummary
 from syno.store.front import pareto_front
@@ -312,11 +313,12 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
     specification = content if isinstance(content, str) else json.dumps(content, indent=2)
     texts = {OPERATOR_FILE: choice.text, SPECIFICATION_FILE: specification + "\n"}
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="")
+        write_text(folder / name, text, "the selection", "--out")
     # With these digests, reading the operator detects files that were damaged or edited.
     digests = {name: digest(text) for name, text in texts.items()}
     facts = described(choice) | {"study": summary.study.name, "digests": digests}
-    (folder / FACTS_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    facts_text = json.dumps(facts, indent=2) + "\n"
+    write_text(folder / FACTS_FILE, facts_text, "the selection", "--out")
     return folder
 
 

@@ -33,6 +33,7 @@ from syno.store import (
     Worker,
 )
 from syno.store.environment import capture_environment
+from syno.store.records import ADAPTATION
 from syno.study.answers import Answers
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.heartbeat import Heartbeat
@@ -42,7 +43,7 @@ from syno.study.loop import PreemptedError, evaluate
 from syno.study.observer import Observer
 from syno.study.patience import patiently
 from syno.study.prepared import evaluator_of, load_rungs
-from syno.study.settings import check_data
+from syno.study.settings import GIVEN, check_data
 from syno.study.sparingly import Sparingly
 from syno.study.spot_checks import evaluated_again
 from syno.study.stoppers import Tally
@@ -54,6 +55,8 @@ MOST_LOSSES = 10
 # Characters of the text of an operator, which has some hundreds.
 MOST_TEXT = 1 << 16
 MOST_TAGS, MOST_TAG = 64, 100
+# Methods of studies that one process does alone.
+_ALONE = (ADAPTATION, GIVEN)
 
 
 class Bench(NamedTuple):
@@ -192,7 +195,7 @@ class _Working:
         if self._made is not None:
             self._made[0].release_all()
         for record in self._store.driven():
-            if record.id in self._refused:
+            if record.id in self._refused or record.settings.get("method") in _ALONE:
                 continue
             if not self._store.is_waiting(record, self._worker.name):
                 continue

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
+from syno._util.written import write_text
 from syno.features import FEATURES
 
 FORMAT = "syno surrogate"
@@ -98,7 +99,7 @@ class SurrogateData:
         """Write the document to a file."""
         target = Path(path)
         with checks.from_file("cannot write the data of a surrogate model", target):
-            target.write_text(json.dumps(self.to_json()) + "\n", encoding="utf-8")
+            write_text(target, json.dumps(self.to_json()) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SurrogateData:

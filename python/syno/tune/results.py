@@ -25,7 +25,7 @@ from syno._util.errors import UserError
 from syno._util.file_lock import locked, locked_now
 from syno._util.json_record import json_record
 from syno._util.json_types import Json
-from syno.codegen.export import files
+from syno._util.written import write_whole
 from syno.tune.tasks import Task
 
 DONE, FAILED = "done", "failed"
@@ -215,7 +215,7 @@ class Results:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(content, indent=1) + "\n"
-        files.write(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def stored(tasks: Sequence[Task]) -> list[Task]:

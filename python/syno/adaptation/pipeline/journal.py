@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import flattened
-from syno.store import Store, StudyRecord, Worker
+from syno.store import Store, StudyRecord
 from syno.store.findings import FINDING
 from syno.store.records import ADAPTATION, canonical_json
 from syno.study.evaluate.weights import Weights
-from syno.study.heartbeat import beating
+from syno.study.heartbeat import driving
 
 _PHASE = "phase"
 # The kind of the event of a value that may differ from run to run, such as the time for all of it.
@@ -131,24 +131,8 @@ def open_journal(
             another process works on it.
     """
     study = _study(store, name, usual, {**settings, "method": ADAPTATION, "seed": seed}, seed)
-    worker = Worker()
-    try:
-        token = store.drive(study, worker.name)
-        if token is None:
-            raise UserError(
-                f"another process works on the adaptation '{study.name}' in the store "
-                f"'{store.name}'\n"
-                "  what to do: wait until it ends, and run the same command again, which then "
-                "returns its result; or choose another name"
-            )
-        with beating(store, study, token):
-            try:
-                yield Journal(store, study, token)
-            finally:
-                with suppress(UserError):  # the first error is the one to report
-                    store.leave_driver(study, token)
-    finally:
-        worker.close()
+    with driving(store, study, "adaptation") as token:
+        yield Journal(store, study, token)
 
 
 def _study(

@@ -10,7 +10,7 @@ from typing import Any
 from syno._util import numbers
 from syno._util.printable import printable
 from syno._util.tables import Table
-from syno._util.written import writing
+from syno._util.written import write_text
 from syno.adaptation.pipeline.front import Series, axis_of, series
 from syno.adaptation.pipeline.results import Adaptation, microseconds, slots_table
 from syno.engines.tables import engines_table
@@ -37,8 +37,7 @@ _SLOTS_NOTE = (
 
 def write_page(found: Adaptation, path: Path) -> Path:
     """Write the page. UserError if the file cannot be written."""
-    with writing("the report", path, "--report"):
-        path.write_text(render(found), encoding="utf-8")
+    write_text(path, render(found), "the report", "--report")
     return path
 
 

@@ -39,6 +39,7 @@ def command(given: _Arguments) -> int:
     command continues a table that was stopped or killed. The exit code is 1 while trainings are
     pending.
     """
+    from syno._util.file_lock import written_by_one
     from syno.benchmark import Configuration, Table, generate, new_table
     from syno.benchmark.blackbox import write_blackbox
     from syno.benchmark.generator import adopt, jobs
@@ -50,8 +51,9 @@ def command(given: _Arguments) -> int:
             raise UserError(
                 f"there is no table '{given.out}'\n  what to do: create it with --configuration"
             )
-        made = new_table(Configuration.read(given.configuration), given.data_dir)
-        made.write(given.out)
+        with written_by_one(given.out):
+            made = new_table(Configuration.read(given.configuration), given.data_dir)
+            made.write(given.out)
     elif given.configuration is not None:
         adopt(given.out, Configuration.read(given.configuration))
     if not given.show:

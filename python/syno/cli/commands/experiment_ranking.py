@@ -62,6 +62,7 @@ def command(given: _Arguments) -> int:
     unfinished table, with the settings of its file. The exit code is 1 while trainings are
     pending.
     """
+    from syno._util.file_lock import written_by_one
     from syno.experiments import ranking
     from syno.experiments.agreement import agreement
     from syno.experiments.pictures import save_ranking
@@ -71,7 +72,8 @@ def command(given: _Arguments) -> int:
             raise UserError(
                 f"there is no table '{given.out}'\n  what to do: omit --show to create it"
             )
-        _make(given)
+        with written_by_one(given.out):
+            _make(given)
     if given.show:
         table = ranking.Table.read(given.out)
     else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from syno import _core
 from syno._util.errors import InternalError, UserError
+from syno._util.written import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
@@ -98,9 +99,9 @@ class CppFiles:
         source, _ = _emitted(pack, name, subject.tuned)
         held = [p.detach().cpu().float().numpy() for p in pack.kernel.parameters()]
         content = b"".join(np.ascontiguousarray(w).tobytes() for w in held)
-        files.write(weights, lambda temporary: temporary.write_bytes(content))
-        files.write(header, lambda temporary: temporary.write_text(_core.cpp_header(name)))
-        files.write(code, lambda temporary: temporary.write_text(source, encoding="utf-8"))
+        write_whole(weights, lambda temporary: temporary.write_bytes(content))
+        write_whole(header, lambda temporary: temporary.write_text(_core.cpp_header(name)))
+        write_whole(code, lambda temporary: temporary.write_text(source, encoding="utf-8"))
         return Exported(code, weights, header)
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:

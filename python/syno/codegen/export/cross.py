@@ -18,7 +18,7 @@ import torch
 
 from syno._util.errors import UserError
 from syno._util.helper_process import find_program
-from syno.codegen.export import files
+from syno._util.written import write_whole
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun
 from syno.codegen.export.programs import TOLERANCE, examples
@@ -109,7 +109,7 @@ def build(exported: Exported, target: str) -> Path:
         UserError: the compiler is not installed, or cannot compile it.
     """
     library = exported.code.with_suffix(f".{target}.so")
-    files.write(
+    write_whole(
         library,
         lambda path: _compile(target, ["-fPIC", "-shared", str(exported.code)], path),
     )

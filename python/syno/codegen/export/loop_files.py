@@ -10,6 +10,7 @@ import numpy as np
 
 from syno import _core
 from syno._util.errors import InternalError
+from syno._util.written import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
@@ -48,8 +49,8 @@ class _LoopFiles:
         text = text.replace("@COUNT@", str(len(shapes.weights)))
         text = text.replace("@OUTPUT@", str(tuple(shapes.output)))
         held = tensors(pack, subject.seed)
-        files.write(weights, lambda temporary: self.save(held, temporary))
-        files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_whole(weights, lambda temporary: self.save(held, temporary))
+        write_whole(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return Exported(code, weights)
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
+from syno._util.written import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
@@ -75,7 +76,7 @@ class _Program:
         code = files.with_suffix(path, self.suffix)
         program = traced(subject)
         with quietly():
-            files.write(code, lambda temporary: self.save(program, temporary))
+            write_whole(code, lambda temporary: self.save(program, temporary))
         return Exported(code)
 
     def save(self, program: ExportedProgram, path: Path) -> None:
@@ -104,7 +105,10 @@ class TorchExport(_Program):
         """Writes the graph and the weights."""
         import torch
 
-        torch.export.save(program, path)
+        # torch ends the process if it cannot write a file to its end.
+        content = io.BytesIO()
+        torch.export.save(program, content)
+        path.write_bytes(content.getbuffer())
 
 
 class Onnx(_Program):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syno._util.errors import InternalError
+from syno._util.written import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
@@ -43,8 +44,8 @@ class PythonFiles:
     def write_both(self, code: Path, text: str, held: dict[str, torch.Tensor]) -> Exported:
         """Writes the code, and beside it the tensors."""
         weights = code.with_suffix(".safetensors")
-        files.write(weights, lambda temporary: save_tensors(held, temporary))
-        files.write(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_whole(weights, lambda temporary: save_tensors(held, temporary))
+        write_whole(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return Exported(code, weights)
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError, nearest
+from syno._util.file_lock import one_writer
 from syno._util.json_types import JsonObject
 from syno._util.network_copy import copy_network
 from syno.engines import engine as engines
@@ -80,6 +81,7 @@ class LayerBench:
         }
 
 
+@one_writer
 def bench_layers(
     given: LayerBench, path: Path, *, progress: Progress = lambda *_: None
 ) -> LayerResults:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
+from syno._util.written import write_text
 from syno.engines.engine import RIVALS, missing_rivals
 from syno.measure.timing import STREAM_BYTES, Controls, Timing
 
@@ -208,15 +208,7 @@ def read(path: Path) -> LayerResults:
 
 def write(found: LayerResults, path: Path) -> None:
     """Replace the file in one step: it is whole at every moment."""
-    made = path.with_name(f".{path.name}.made")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
-        os.replace(made, path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the results to '{path}': {error.strerror or error}"
-        ) from error
+    write_text(path, json.dumps(found.to_json(), indent=1) + "\n", "the results", "--out")
 
 
 def opened(path: Path, settings: JsonObject, device: str) -> LayerResults:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from syno._util.errors import UserError
+from syno._util.written import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
@@ -82,9 +83,9 @@ class CppNetwork:
             subject.precision,
             tuned=subject.tuned,
         )
-        files.write(weights, lambda temporary: temporary.write_bytes(source.weights))
-        files.write(header, lambda temporary: temporary.write_text(source.header))
-        files.write(code, lambda temporary: temporary.write_text(source.code, encoding="utf-8"))
+        write_whole(weights, lambda temporary: temporary.write_bytes(source.weights))
+        write_whole(header, lambda temporary: temporary.write_text(source.header))
+        write_whole(code, lambda temporary: temporary.write_text(source.code, encoding="utf-8"))
         return Exported(code, weights, header)
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:

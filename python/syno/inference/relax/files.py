@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from syno._util.errors import UserError
+from syno._util.written import write_whole
 from syno.codegen.emitters.tvm import EMITTER
 from syno.codegen.emitters.tvm_target import device_target, is_for_here, linker, write_library
 from syno.codegen.export import files
@@ -85,7 +86,7 @@ class TvmNetworkFile:
             any_batch=subject.batch,
             databases=databases,
         )
-        files.write(code, lambda temporary: write_library(executable, temporary, compiler))
+        write_whole(code, lambda temporary: write_library(executable, temporary, compiler))
         return Exported(code)
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:

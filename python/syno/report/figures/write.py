@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.errors import UserError, nearest
-from syno.codegen.export import files
+from syno._util.written import write_whole
 from syno.report.figures.catalogue import FIGURES, Plan
 from syno.report.figures.drawing import Drawing, Row
 from syno.report.figures.sources import Sources
@@ -84,7 +84,7 @@ def _written(plan: Plan, drawing: Drawing, folder: Path) -> Written:
         ("csv", lambda path: path.write_text(as_csv(drawing.rows), encoding="utf-8")),
     ):
         path = folder / f"{plan.name}.{suffix}"
-        files.write(path, save)
+        write_whole(path, save)
         paths.append(path)
     return Written(plan, tuple(paths), drawing.published_only)
 

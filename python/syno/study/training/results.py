@@ -36,19 +36,10 @@ class Results:
 
     def __init__(self, store: Store, name: str | None, trainings: Trainings) -> None:
         settings, specification = trainings.settings(), trainings.specification()
-        known = {study.name for study in store.studies()}
-        if name is None or name not in known:
-            data = Path(trainings.data).name
-            made = name or automatic_name("train", trainings.title, data).replace("/", "-")
-            self.record = store.create_study(
-                made,
-                specification=(specification.key, json.loads(specification.to_json())),
-                settings=settings.to_json(),
-                seed=settings.seed,
-            )
-            store.append_event(self.record, "started", {})
+        self.record, is_new = _study(store, name, trainings)
+        if is_new:
+            self._begun: tuple[str, dict[str, object]] = ("started", {})
         else:
-            self.record = store.study(name)
             before = settings_of(self.record, store.events(self.record))
             _check_same(self.record, before, settings)
             unknown = set(specification.defaults) - set(_defaults(self.record))
@@ -57,8 +48,7 @@ class Results:
                     f"study '{name}' has no coefficient {', '.join(sorted(unknown))}\n"
                     "  what to do: choose another --name for operators with other coefficients"
                 )
-            count = settings.evaluations
-            store.append_event(self.record, "resumed", {"evaluations": count})
+            self._begun = ("resumed", {"evaluations": settings.evaluations})
         self._store, self._worker = store, Worker()
         self.weights = Weights.of(store, self.record)
         rules = str(rule_set((), ()).version)
@@ -66,6 +56,10 @@ class Results:
             threads=trainings.timing.threads, rules=rules
         )
         self._key, *self._int8 = trainings.run_keys()
+
+    def begin(self) -> None:
+        """Log that a process, which is the only one, works on the study."""
+        self._store.append_event(self.record, *self._begun)
 
     def done(self, operator: Operator | None) -> set[int]:
         """List the seeds with stored results of an operator, or of the original network (None).
@@ -117,6 +111,26 @@ class Results:
         """Log why the run ended."""
         self._store.append_event(self.record, "stopped", {"reason": reason, "text": text})
         self._worker.close()
+
+
+def _study(store: Store, name: str | None, trainings: Trainings) -> tuple[StudyRecord, bool]:
+    """The study with a name, and whether it is new."""
+    if name is not None and name in {study.name for study in store.studies()}:
+        return store.study(name), False
+    settings, specification = trainings.settings(), trainings.specification()
+    made = automatic_name("train", trainings.title, Path(trainings.data).name).replace("/", "-")
+    try:
+        record = store.create_study(
+            name or made,
+            specification=(specification.key, json.loads(specification.to_json())),
+            settings=settings.to_json(),
+            seed=settings.seed,
+        )
+    except UserError:
+        if name is None or name not in {study.name for study in store.studies()}:
+            raise
+        return store.study(name), False  # another process has made it meanwhile
+    return record, True
 
 
 def _defaults(record: StudyRecord) -> Mapping[str, int]:

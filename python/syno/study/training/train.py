@@ -15,6 +15,7 @@ from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.options import DEFAULT_STORE, IsolationOptions, TimingOptions, TrainOptions
 from syno.store import Store
+from syno.study.heartbeat import driving
 from syno.study.observer import Observer
 from syno.study.training.results import Results
 from syno.study.training.rows import TrainedOperator, result_rows
@@ -292,8 +293,10 @@ def run(
         observer.on_study(results.record.name)
         if trainings.note is not None:
             observer.on_note(trainings.note)
-        paused = _train(trainings, results, observer, group or Group())
-        rows = () if paused else result_rows(trainings, results)
+        with driving(opened, results.record, "study of trainings"):
+            results.begin()
+            paused = _train(trainings, results, observer, group or Group())
+            rows = () if paused else result_rows(trainings, results)
     return TrainedOperators(results.record.name, rows, paused)
 
 
