@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -437,3 +438,13 @@ def test_models_compute_the_same(name, tmp_path):
         for threads in (1, 2):
             y = torch.from_numpy(network(x.numpy(), threads=threads))
             assert (y - expected).abs().max() <= 1e-4 * expected.abs().max()
+
+
+def test_the_command_in_the_code_names_its_file(tmp_path):
+    folder = tmp_path / "it's a folder"
+    folder.mkdir()
+    files = written(nn.Sequential(nn.Conv2d(3, 4, 1)), folder, (3, 4, 4), "my net-2")
+    (line,) = [li for li in files.code.read_text().split("\n") if li.startswith("//     g++")]
+    command = shlex.split(line.removeprefix("//"))
+    assert (folder / command[-3]).is_file()
+    assert command[-1] == "my net-2.so"

@@ -82,6 +82,7 @@ class CppNetwork:
             _function_name(code),
             subject.precision,
             tuned=subject.tuned,
+            file=code.name,
         )
         write_whole(weights, lambda temporary: temporary.write_bytes(source.weights))
         write_whole(header, lambda temporary: temporary.write_text(source.header))

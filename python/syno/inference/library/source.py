@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import struct
 from dataclasses import dataclass
 from importlib import resources
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 
 from syno import _core
+from syno._util.printable import printable
 from syno._util.threads import MOST_THREADS
 from syno.codegen.native import find_tuning
 from syno.inference.layer import Layer
@@ -34,12 +36,15 @@ class Source:
     parts: int
 
 
-def emit(program: Program, name: str, precision: str = FLOAT32, *, tuned: bool = False) -> Source:
+def emit(
+    program: Program, name: str, precision: str = FLOAT32, *, tuned: bool = False, file: str = ""
+) -> Source:
     """The source of a program whose functions begin with `name`.
 
     precision: what its layers multiply; tuned: whether their schedules are those that were found on
-    this machine.
+    this machine; file: the name of the file of code, as its comment on compiling gives it.
     """
+    file = file or f"{name}.cpp"
     kernels: dict[tuple[str, str, int], int] = {}
     numbers = []
     for layer in program.layers:
@@ -61,6 +66,8 @@ def emit(program: Program, name: str, precision: str = FLOAT32, *, tuned: bool =
     template = _text("network.cpp.txt")
     values = {
         "NAME": name,
+        "FILE": shlex.quote(printable(file, line=True)),
+        "LIBRARY": shlex.quote(printable(file.removesuffix(".cpp"), line=True) + ".so"),
         "FINGERPRINT": f"0x{fingerprint:016x}ULL",
         "FLOATS": str(sum(len(array) for array in arrays)),
         "CONSTANTS": str(program.constant_floats),
