@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.audit import arguments, study_arguments
 from tests.audit.lines import lines, mutated_line, try_line
 from tests.audit.methods import other_operator, use_operator
 from tests.audit.mutations import mutated_bytes, mutated_data, mutated_text
@@ -477,6 +478,20 @@ def _damage() -> Iterator[tuple[str, Entry]]:
         yield name, Entry(_data_seeds(make), _mutated_files, _in_data_folder(use))
 
 
+def _goal(text: str) -> None:
+    from syno.adaptation.pipeline import goals
+
+    for resource in (goals.LATENCY, goals.MACS):
+        with contextlib.suppress(UserError):
+            goals.goal(resource, text).limit(1.0)
+
+
+def _arguments_of(callees: dict[str, arguments.Callee], share: int = 1) -> Entry:
+    return Entry(
+        arguments.seeds(callees), arguments.mutated, arguments.caller(callees), share=share
+    )
+
+
 ENTRIES: dict[str, Entry] = {
     "operator text": Entry(_texts, mutated_text, Operator.from_text),
     "operator methods": Entry(
@@ -547,6 +562,11 @@ ENTRIES: dict[str, Entry] = {
         mutated_text, _open_store,
     ),
     "study name": Entry(_words("digits-1", "résumé 2"), mutated_text, _name_study),
+    "grid": Entry(lambda: [study_arguments.GRID], mutated_data, study_arguments.grid),
+    "goal": Entry(_words("0.5x", "50%", "1.2ms", "40M"), mutated_text, _goal),
+    "arguments": _arguments_of(arguments.CALLEES),
+    "arguments of studies": _arguments_of(study_arguments.READING),
+    "arguments of traces": _arguments_of(study_arguments.TRACING, share=20),
     "command line": Entry(lines, mutated_line, try_line),
     **dict(_damage()),
 }  # fmt: skip

@@ -9,6 +9,7 @@ Over 600 lines: it is one list, of which a test says what is missing.
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import pickle
 import threading
@@ -618,7 +619,7 @@ def public_code() -> dict[str, Any]:
         if isinstance(value, ModuleType):  # `zoo` and `models` have public names of their own
             continue
         if not isinstance(value, type):
-            found[name] = getattr(value, "__code__", None)
+            found[name] = getattr(inspect.unwrap(value), "__code__", None)
             continue
         members = {
             member: _function(attribute)
@@ -626,7 +627,8 @@ def public_code() -> dict[str, Any]:
             if not member.startswith("_") and _function(attribute) is not None
         }
         found |= {f"{name}.{member}": code.__code__ for member, code in members.items()}
-        found[name] = getattr(vars(value).get("__init__"), "__code__", None)
+        begin = vars(value).get("__init__")
+        found[name] = None if begin is None else getattr(inspect.unwrap(begin), "__code__", None)
     return found
 
 
@@ -635,6 +637,7 @@ def _function(attribute: Any) -> Any:
     if isinstance(attribute, property):
         return attribute.fget
     inner = getattr(attribute, "__func__", attribute)
+    inner = inspect.unwrap(inner) if callable(inner) else inner
     return inner if hasattr(inner, "__code__") else None
 
 

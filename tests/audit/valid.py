@@ -20,11 +20,13 @@ SIZES = {"C_in": 4, "C_out": 8, "H": 6}
 
 @dataclass(frozen=True)
 class Entry:
-    """seeds: valid inputs; mutated: one of them changed; call: gives it to the entry."""
+    """seeds: valid inputs; mutated: one of them changed; call: gives it to the entry; share: of so
+    many inputs that others get, this entry gets one."""
 
     seeds: Callable[[], list[Any]]
     mutated: Callable[[Any, random.Random], Any]
     call: Callable[[Any], Any]
+    share: int = 1
 
 
 def folder() -> Path:

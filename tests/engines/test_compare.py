@@ -182,7 +182,7 @@ def test_bad_arguments() -> None:
         compare_engines({"original": small()}, EXAMPLE, ["nothing"])
     with pytest.raises(UserError, match="there is no network to measure"):
         compare_engines({}, EXAMPLE)
-    with pytest.raises(UserError, match="'rounds' is too small"):
+    with pytest.raises(UserError, match="'rounds' is an integer of at least 2"):
         compare_engines({"original": small()}, EXAMPLE, rounds=1)
 
 

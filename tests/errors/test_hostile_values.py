@@ -128,7 +128,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "long name of a recipe": (lambda: recipe("x" * 10**5 + ".toml"), "there is no recipe file"),
     "long name of a ladder": (lambda: ladder("x" * 10**5), "unknown ladder 'xxx"),
     "long path of rules": (lambda: load_rules("x" * 300), "cannot read the rules"),
-    "NUL in a path of rules": (lambda: load_rules("a\0.py"), "no such file"),
+    "NUL in a path of rules": (lambda: load_rules("a\0.py"), "without NUL"),
     "long name of a store": (lambda: Store.open("x" * 300), "(?s)the store 'xxx.*name too"),
     "NUL in a store": (lambda: Store.open("a\0.db"), "(?s)cannot open the store .*NUL"),
     "surrogate in a store": (lambda: Store.open("a\ud800.db"), "surrogates not allowed"),
@@ -144,7 +144,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "long path of a space": (
         lambda: Space.load("x" * 300, SPECIFICATION), "File name too long"
     ),
-    "NUL in a space": (lambda: Space.load("a\0b", SPECIFICATION), "cannot read the file of an enu"),
+    "NUL in a space": (lambda: Space.load("a\0b", SPECIFICATION), "without NUL"),
     "deep Python data": (
         lambda: Operator.from_json({"out": deep(), "in": 1, "steps": 1, "match": 1}), "not a"
     ),

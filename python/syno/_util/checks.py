@@ -60,11 +60,20 @@ def text(what: str, value: object) -> str:
 
 def names(what: str, value: object) -> tuple[str, ...]:
     """`value`, some names, as a tuple. UserError with `what`, an argument's name."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    return tuple(text(f"a name of '{what}'", name) for name in listed(what, value, "names"))
+
+
+def listed(what: str, value: object, of: str = "values") -> tuple[Any, ...]:
+    """`value`, some values, as a tuple; a text and a tensor of one number are none. UserError with
+    `what`, an argument's name."""
+    try:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise TypeError
+        return tuple(value)
+    except TypeError:
         raise UserError(
-            f"'{what}' is no list\n  expected: a list of names      got: {shown(value)}"
-        )
-    return tuple(text(f"a name of '{what}'", name) for name in value)
+            f"'{what}' is no list\n  expected: a list of {of}      got: {shown(value)}"
+        ) from None
 
 
 def is_whole(value: object, least: int = LEAST, most: int = MOST) -> TypeGuard[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, ClassVar, ParamSpec, TypeVar, cast
@@ -84,7 +84,7 @@ class Option:
         if self.many:
             if isinstance(value, str):
                 return checks.names(self.name, value)
-            return tuple(cast(Iterable[object], value))
+            return checks.listed(self.name, value)
         what = f"'{self.name}'"
         if self.kind == "int":
             least = checks.LEAST if self.minimum is None else int(self.minimum)
@@ -94,7 +94,7 @@ class Option:
             return self._checked_number(what, value)
         if self.kind == "bool" and not isinstance(value, bool):
             raise UserError(f"{what} is True or False      got: {checks.shown(value)}")
-        if self.choices and value not in self.choices:
+        if self.choices and not (isinstance(value, str) and value in self.choices):
             known = ", ".join(self.choices)
             raise UserError(f"{what} is one of {known}      got: {checks.shown(value)}")
         return value

@@ -47,14 +47,20 @@ def check_network(net: object, *, any_device: bool = False, complex_numbers: boo
     """
     if not isinstance(net, nn.Module):
         raise UserError(f"expected a torch.nn.Module, got {described(net)}")
+    check_sizes(net)
+    for name, tensor in (*net.named_parameters(), *net.named_buffers()):
+        if not (complex_numbers and tensor.is_complex()):
+            check_float32(f"'{name}'", tensor, any_device=any_device)
+
+
+def check_sizes(net: nn.Module) -> None:
+    """UserError for a network with layers that take their sizes from the first input."""
     for name, tensor in (*net.named_parameters(), *net.named_buffers()):
         if nn.parameter.is_lazy(tensor):
             raise UserError(
                 f"'{name}' of the network has no values yet: its layer takes its size from the "
                 "first input\n  what to do: call the network once, as in net(example_input)"
             )
-        if not (complex_numbers and tensor.is_complex()):
-            check_float32(f"'{name}'", tensor, any_device=any_device)
 
 
 def check_float32(what: str, tensor: object, *, any_device: bool = False) -> torch.Tensor:

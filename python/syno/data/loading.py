@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from syno._util import checks
+from syno._util.arguments import path
 from syno._util.errors import UserError
 from syno.data import cache as store
 from syno.data.arrays import Arrays, converted, is_array, read_arrays
@@ -56,7 +57,7 @@ class _Request:
 
 
 def load(
-    name: str,
+    name: str | os.PathLike[str],
     data_dir: str | os.PathLike[str] | None = None,
     *,
     size: int | None = None,
@@ -86,7 +87,8 @@ def load(
             f"cannot scale images of '{name}' to size {size}\n"
             f"  expected: a whole number of pixels from 1 to {_LARGEST}"
         )
-    if channels not in (None, 1, 3):
+    name = name if isinstance(name, str) else str(path("'name'", name))
+    if channels is not None and not (checks.is_whole(channels) and channels in (1, 3)):
         raise UserError(
             f"cannot load images of '{name}' with {channels} channels\n"
             "  expected: 1 (grey) or 3 (RGB)"
@@ -222,9 +224,9 @@ def _decode(
 
 def _begins_grey(source: Source, paths: tuple[str, ...]) -> bool:
     """Whether the first image that can be read has one channel."""
-    for path in paths:
+    for each in paths:
         try:
-            return is_grey(source.read(path), source.locate(path))
+            return is_grey(source.read(each), source.locate(each))
         except Unreadable:
             continue
     return False

@@ -12,8 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from syno._util.errors import UserError
+from syno._util import checks
+from syno._util.errors import UserError, first_line
 from syno._util.network_copy import copy_network
+from syno._util.tensors import check_network, dense, described
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
@@ -149,22 +151,32 @@ def compare_engines(
             computes something else than eager PyTorch.
     """
     check_threads(threads)
-    if not networks:
-        raise UserError("there is no network to measure\n  expected: at least one network")
-    if rounds < 2:
-        raise UserError(f"'rounds' is too small\n  expected: at least 2      got: {rounds}")
+    if not isinstance(networks, Mapping) or not networks:
+        raise UserError(
+            "there is no network to measure\n  expected: a dict with at least one network"
+            f"      got: {described(networks)}"
+        )
+    example = dense("'example'", example)
+    rounds = checks.whole("'rounds'", rounds, least=2)
     chosen = [
         engines.get(each) if isinstance(each, str) else each
-        for each in dict.fromkeys(("eager", *names))
+        for each in ("eager", *checks.listed("names", names, "engines"))
     ]
+    if odd := [each for each in chosen if not hasattr(each, "prepare")]:
+        raise UserError(
+            f"'names' holds {described(odd[0])}, which is no engine\n"
+            f"  expected: of {', '.join(engines.names())}"
+        )
+    chosen = list({each.name: each for each in chosen}.values())
     total = len(networks) * len(chosen) + 1
     calls: dict[tuple[str, Engine], Callable[[], torch.Tensor]] = {}
     errors: dict[tuple[str, Engine], float] = {}
     found = Comparison(threads, rounds)
     with torch_threads(threads), torch.inference_mode():
         for number, (network, net) in enumerate(networks.items()):
+            check_network(net, complex_numbers=True)
             net = copy_network(net).eval()
-            expected = net(example).clone()
+            expected = _computed(network, net, example)
             for place, each in enumerate(chosen):
                 progress(number * len(chosen) + place, total, f"{network} in {each.name}")
                 try:
@@ -216,6 +228,25 @@ def compare_engines(
             )
         )
     return found
+
+
+def _computed(name: str, net: nn.Module, example: torch.Tensor) -> torch.Tensor:
+    """What a network gives in eager PyTorch. UserError where it fails on the example."""
+    try:
+        found = net(example)
+    except UserError:
+        raise
+    except Exception as error:  # whatever a network raises
+        raise UserError(
+            f"the network '{name}' fails on the example: {first_line(error)}\n"
+            f"  in an example of {list(example.shape)}, {example.dtype}"
+        ) from error
+    if not isinstance(found, torch.Tensor) or not found.numel():
+        raise UserError(
+            f"the network '{name}' gives no tensor with values\n"
+            f"  expected: one tensor      got: {described(found)}"
+        )
+    return found.clone()
 
 
 def _outside(call: Layered, rounds: int) -> float:

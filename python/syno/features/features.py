@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 
 from syno import _core
+from syno._util.arguments import SEED, checked, instance
 from syno._util.errors import UserError
 from syno.features.probe import Positions, probe_bindings
 from syno.operators.operator import Operator
@@ -28,6 +29,7 @@ GRAPH_FEATURES: dict[str, str] = {
 FEATURES: dict[str, str] = MAP_FEATURES | GRAPH_FEATURES
 
 
+@checked(operator=instance(Operator), seed=SEED)
 def features(operator: Operator, *, seed: int = 0) -> dict[str, float]:
     """Compute all features of an operator, in the order of `FEATURES`.
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import fx, nn
 
+from syno._util.arguments import checked, flag, text
 from syno._util.checks import shown
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
@@ -122,6 +123,7 @@ class CompiledNetwork(nn.Module):
         ).without_empty()
 
 
+@checked(convolutions=flag, missing=text, tuned=flag, verify=flag)
 def compile(
     net: nn.Module,
     example_input: torch.Tensor | tuple[torch.Tensor, ...],

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from syno._util import checks
-from syno._util.errors import UserError
+from syno._util.arguments import checked, instance, integer, items, optional
+from syno._util.errors import UserError, first_line
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.verify import Verification
@@ -49,6 +50,13 @@ class Measurement:
     batch: int = 1
 
 
+@checked(
+    net=instance(nn.Module, "a torch.nn.Module"),
+    input_shape=items,
+    baseline=optional(instance(nn.Module, "a torch.nn.Module")),
+    verifications=items,
+    tokens=optional(integer(1)),
+)
 def latency(
     net: nn.Module,
     input_shape: Sequence[int],
@@ -79,6 +87,8 @@ def latency(
         UserError: an operator in the network has no passed verification.
     """
     _check_counts(repeats, warmup, threads)
+    for size in input_shape:
+        checks.whole("a size of 'input_shape'", size, least=1)
     _check_verified(net, verifications)
     random = torch.Generator().manual_seed(0)
     x = torch.randn(1, *input_shape, generator=random)
@@ -88,9 +98,9 @@ def latency(
     with _quiet(nets, threads), torch.inference_mode():
         prepared = [prepare(each, x, threads) for each in nets]
         calls = [prepared[0], control(random), *prepared[1:]]
-        for call in calls:
+        for owner, call in zip((net, None, *nets[1:]), calls, strict=True):
             for _ in range(warmup):
-                call()
+                _try(owner, call, x)
         with streaming() as streamed:
             times = [Timing.of(each) for each in interleaved(calls, repeats, repeated=False)]
     own = times[0]
@@ -108,6 +118,27 @@ def latency(
         repeats=repeats,
         warmup=warmup,
     )
+
+
+class FailingNetworkError(UserError):
+    """A network that does not take the input that it is measured with."""
+
+
+def _try(net: nn.Module | None, call: Callable[[], object], x: torch.Tensor) -> None:
+    """Run a network once, or the control computation."""
+    try:
+        call()
+    except UserError:
+        raise
+    except Exception as error:  # whatever a network raises
+        if net is None:
+            raise
+        raise FailingNetworkError(
+            f"the network {type(net).__name__} fails on an input of the shape {list(x.shape)}: "
+            f"{first_line(error)}\n"
+            f"  expected: the shape of an input without the batch      got: {list(x.shape[1:])}, "
+            f"{x.dtype}"
+        ) from error
 
 
 @contextmanager
@@ -131,7 +162,7 @@ def _check_counts(repeats: int, warmup: int, threads: int) -> None:
 
 
 def _check_verified(net: nn.Module, verifications: Iterable[Verification]) -> None:
-    passed = {v.source_hash for v in verifications if v.passed}
+    passed = {v.source_hash for v in verifications if isinstance(v, Verification) and v.passed}
     for name, module in net.named_modules():
         if isinstance(module, KernelPack) and module.source_hash not in passed:
             raise UserError(

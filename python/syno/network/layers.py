@@ -36,6 +36,11 @@ class LayerFilter:
     minimum: int = 1
     pool: bool = True
 
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            checks.text("'name'", self.name)
+        checks.whole("'minimum'", self.minimum, least=1)
+
     def refusal(self, name: str, layer: nn.Module) -> str | None:
         """Return why a layer of this kind is kept, None if it may be replaced."""
         if self.name is not None and not fnmatch.fnmatchcase(name, self.name):

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from syno import _core
+from syno._util.arguments import checked, integer, items
 from syno._util.errors import UserError
 from syno.network.layer_data import WeightShape, is_plain
 from syno.network.layers import divides_map
@@ -63,6 +64,7 @@ class Placeholder(nn.Module):
     `WeightError`.
     """
 
+    @checked(input_names=items, pool=integer(1), stride=integer(1), dilation=items)
     def __init__(
         self,
         binding: Mapping[str, int] | None = None,
@@ -74,7 +76,7 @@ class Placeholder(nn.Module):
         dilation: Sequence[int] = (),
     ) -> None:
         super().__init__()
-        self.binding = checked_binding(binding or {})
+        self.binding = checked_binding({} if binding is None else binding)
         self.inherited = original is not None
         self.input_names = tuple(input_names)
         self.layer = original

@@ -134,7 +134,7 @@ class Sampler:
         self._seed = seed
         self._max_nodes = max_nodes
         self._progress = progress
-        off = rules_off if isinstance(rules_off, str) else tuple(rules_off)
+        off = checks.names("rules_off", rules_off)
         self._added = added_rules(rules)
         self._rules = rule_set(off, self._added)
         self._rules_off = tuple(off)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from syno._util.arguments import checked, flag, instance
 from syno.network.layers import (
     LayerFilter,
     LayerReport,
@@ -54,6 +55,7 @@ def substitute(
     return put_slots(net, where, example_input)
 
 
+@checked(operator=instance(Operator), scaled=flag)
 def replace(net: nn.Module, operator: Operator, *, scaled: bool = True) -> LayerReport:
     """Fill every slot of a network with an operator; each slot has its own weights.
 

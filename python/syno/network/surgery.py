@@ -11,6 +11,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
+from syno._util.tensors import check_sizes
 from syno.network.kept import check_initialized, kept_because, parts_of_attention
 from syno.network.layer_kinds import (
     MAPS,
@@ -320,6 +321,7 @@ def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]
 def layer_report(net: nn.Module) -> LayerReport:
     """Every layer that operators may replace: found, replaced, or kept and why."""
     found = slots(net)
+    check_sizes(net)
     if not found:
         plain = [
             LayerRow(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from syno import _core
 from syno._util import checks
+from syno._util.arguments import checked, flag, instance, items, optional
 from syno._util.errors import UserError
 from syno.operators.json_form import OperatorForm
 from syno.operators.specification import Binding, Specification, checked_binding
@@ -45,8 +46,7 @@ class Operator:
         key: str | None = None,
         names: WeightNames | None = None,
     ) -> None:
-        self._core = core
-        self._specification = specification
+        self._core, self._specification = core, specification
         self._key = key
         self._names = names
 
@@ -246,6 +246,7 @@ class Operator:
         """Count the steps by primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
         return self._core.primitives
 
+    @checked(stages=flag)
     def formula(self, *, stages: bool = False) -> str:
         """Return the operator in index notation, such as y[o] = sum(i:C_in) x[i] * w0[o,i].
 
@@ -333,12 +334,9 @@ class Operator:
         values = self.complete(binding, x)
         return _core.interpret(self._core, values, x, weights)
 
+    @checked(positions=items)
     def interpret_at(
-        self,
-        binding: Binding | str,
-        x: ArrayLike,
-        weights: Weights,
-        positions: Sequence[int],
+        self, binding: Binding | str, x: ArrayLike, weights: Weights, positions: Sequence[int]
     ) -> Array:
         """Compute the output only at some row-major positions; return a vector."""
         x, *weights = _arrays({"x": x} | self._arranged(weights))
@@ -421,6 +419,7 @@ class Operator:
         """Return the cheapest plan as text: its stages with shapes and MACs."""
         return self._plan(binding).text
 
+    @checked(fold_weights=flag)
     def plans(
         self, binding: Binding | str, limit: int = 10, *, fold_weights: bool = False
     ) -> list[_core.Plan]:
@@ -438,6 +437,7 @@ class Operator:
         limit = checks.whole("'limit'", limit, least=1)
         return _core.plans(self._core, self.complete(binding), limit, fold_weights)
 
+    @checked(fold_weights=flag)
     def numbered_plan(
         self, binding: Binding | str, number: int = 1, *, fold_weights: bool = False
     ) -> _core.Plan:
@@ -525,6 +525,7 @@ class Operator:
             )
         return packs
 
+    @checked(specification=optional(instance(Specification)))
     def refusals(self, specification: Specification | None = None) -> list[tuple[str, str]]:
         """Return the rejection reasons of a specification as (reason, text).
 

@@ -329,7 +329,7 @@ def _iterable(name: str, value: object) -> list[object]:
         return []
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         raise UserError(f"'{name}' is not a list\n  expected: a list      got: {shown(value)}")
-    return list(value)
+    return list(checks.listed(name, value))
 
 
 def _whole(name: str, value: object) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util import checks
+from syno._util.arguments import checked, path
 from syno._util.errors import UserError
 from syno._util.json_types import Json, JsonObject
 from syno._util.written import write_text
@@ -244,6 +245,7 @@ class LatencyPredictor:
             ) from None
         return found.fit(samples)
 
+    @checked(path=path)
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the document to a file."""
         target = Path(path)
@@ -251,6 +253,7 @@ class LatencyPredictor:
             write_text(target, json.dumps(self.to_json()) + "\n", "the latency predictor")
 
     @classmethod
+    @checked(path=path)
     def load(cls, path: str | os.PathLike[str]) -> LatencyPredictor:
         """Read a file that `save` wrote, and fit the model again.
 

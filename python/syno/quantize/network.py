@@ -12,6 +12,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
+from syno._util.arguments import checked, optional, text
 from syno._util.errors import InternalError, UserError, first_line
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_network
@@ -69,6 +70,7 @@ def checked_engine(engine: str | None) -> str:
     return engine
 
 
+@checked(engine=optional(text))
 def quantize(
     net: nn.Module, calibration: Iterable[torch.Tensor], *, engine: str | None = None
 ) -> Quantized:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from syno import _core
 from syno._util import checks
+from syno._util.arguments import checked, instance, optional
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -46,6 +47,7 @@ class WhyNot(TypedDict):
     no_relaxation: str
 
 
+@checked(operator=instance(Operator), specification=optional(instance(Specification)))
 def explain(
     operator: Operator,
     specification: Specification | None = None,
@@ -69,6 +71,7 @@ def explain(
     return _core.explain(operator._core, wanted._core, rule_set(rules_off, rules))
 
 
+@checked(operator=instance(Operator), specification=optional(instance(Specification)))
 def why_not(
     operator: Operator,
     specification: Specification | None = None,

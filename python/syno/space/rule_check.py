@@ -12,7 +12,7 @@ from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.operators.specification import Specification
 from syno.space.options import CHECK_GRAPHS, CHECK_TRIALS
-from syno.space.rules import Rule, describe_rule, rule_set
+from syno.space.rules import Rule, added_rules, describe_rule, rule_set
 
 # Called with (compared rejections, random graphs); the check stops if it returns False.
 Progress = Callable[[int, int], bool]
@@ -105,7 +105,7 @@ def check_rule(
     for name, value in (("trials", trials), ("max_graphs", max_graphs)):
         checks.whole(f"'{name}'", value, least=1)
     checks.whole("'seed'", seed, least=0)
-    own = [*rules, rule] if isinstance(rule, Rule) else list(rules)
+    own = [*added_rules(rules), *([rule] if isinstance(rule, Rule) else [])]
     info = rule if isinstance(rule, Rule) else describe_rule(rule)
     known = rule_set((), dict.fromkeys(own))
     found = _core.check_rule(

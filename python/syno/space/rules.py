@@ -20,6 +20,7 @@ from typing import Literal, TypeVar
 
 from syno import _core
 from syno._util import checks
+from syno._util.arguments import checked, path
 from syno._util.errors import UserError
 
 Kind = Literal["exact", "approximate", "restriction"]
@@ -186,7 +187,7 @@ class Rule:
             if not isinstance(getattr(self, what), str):
                 raise UserError(f"the {what} of a rule is a string, got {getattr(self, what)!r}")
             checks.text(f"the {what} of a rule", getattr(self, what))
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise UserError(
                 f"unknown kind of rule {self.kind!r}\n"
                 f"  expected: {', '.join(KINDS[:-1])} or {KINDS[-1]}      got: {self.kind!r}"
@@ -194,7 +195,7 @@ class Rule:
         if not callable(self.function):
             raise UserError(f"rule '{self.id}' has no function, got {self.function!r}")
         for step in self.steps:
-            if step not in PRIMITIVES:
+            if not isinstance(step, str) or step not in PRIMITIVES:
                 raise UserError(
                     f"rule '{self.id}' names an unknown primitive {checks.shown(step)}\n"
                     f"  expected: {', '.join(PRIMITIVES)}      got: {step!r}"
@@ -261,16 +262,16 @@ def rule(
     version: str = "",
 ) -> Callable[[Function], Rule]:
     """Make a rule of a function (graph, step); its docstring is the rule's doc."""
-    if isinstance(steps, str):
-        steps = [steps]
+    named = (steps,) if isinstance(steps, str) else checks.listed("steps", steps, "primitives")
 
     def decorate(function: Function) -> Rule:
         words = inspect.getdoc(function) if doc is None else doc
-        return Rule(id, name, kind, function, tuple(steps), words or "", version)
+        return Rule(id, name, kind, function, named, "" if words is None else words, version)
 
     return decorate
 
 
+@checked(path=path)
 def load_rules(path: str | Path) -> list[Rule]:
     """The rules that a Python file defines at its top level, in order.
 
@@ -397,10 +398,7 @@ def rule_set(off: Iterable[str] = (), added: Iterable[Rule] = ()) -> _core.RuleS
 
 
 def _listed(name: str, value: Iterable[_T]) -> Iterable[_T]:
-    if not isinstance(value, Iterable):
-        found = checks.shown(value)
-        raise UserError(f"'{name}' is no list\n  expected: a list of rules      got: {found}")
-    return value
+    return checks.listed(name, value, "rules")
 
 
 def of_kind(kind: str) -> list[str]:

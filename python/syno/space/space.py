@@ -10,6 +10,7 @@ from pathlib import Path
 
 from syno import _core
 from syno._util import checks
+from syno._util.arguments import checked, instance, path
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno.operators.operator import Operator
@@ -289,6 +290,7 @@ class Space:
 
     # Files.
 
+    @checked(path=path)
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the space to a file.
 
@@ -313,6 +315,7 @@ class Space:
                 part.unlink(missing_ok=True)
 
     @classmethod
+    @checked(path=path, specification=instance(Specification))
     def load(
         cls,
         path: str | os.PathLike[str],

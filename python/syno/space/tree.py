@@ -115,7 +115,8 @@ class Tree:
         """
         check_layers(specification)
         checks.whole("'depth'", depth, least=0)
-        off, added = tuple(rules_off), added_rules(rules)
+        off, added = checks.names("rules_off", rules_off), added_rules(rules)
+        checks.text("'bound'", bound)
         if space is not None:
             if not isinstance(space, Space):
                 raise UserError(f"expected a Space, got {type(space).__name__}")

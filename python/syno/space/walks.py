@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from syno import _core
 from syno._util import checks
+from syno._util.arguments import checked, text
 from syno._util.threads import check_threads
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -137,6 +138,7 @@ class Walks:
         )
 
 
+@checked(bound=text)
 def walk(
     specification: Specification,
     *,

@@ -18,6 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Select, false, select, update
 
+from syno._util import checks
 from syno._util.command_line import command_line
 from syno._util.errors import UserError
 from syno._util.json_types import Json
@@ -236,6 +237,8 @@ class Store:
 
     def study(self, name: str | int | None = None) -> StudyRecord:
         """The study with this name or id; None takes the latest. UserError names those there."""
+        if name is not None and not isinstance(name, int):
+            checks.text("the name of a study", name)
         known = self.studies()
         found = [s for s in known if name is None or name in (s.name, s.id)]
         if found:

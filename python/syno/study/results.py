@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util import numbers
+from syno._util.arguments import checked, text
 from syno._util.errors import UserError
 from syno.operators.summary import identity, is_named, short_id
 from syno.report.settings import read_specification
@@ -54,6 +55,7 @@ class StudyResults(StudySummary):
         """The trained operator with the best value of the objective; None if there is none."""
         return best_of(self)
 
+    @checked(cost=text)
     def front(self, cost: str = "latency") -> list[Evaluation]:
         """Return the trials that no other trial beats, the cheapest first.
 
@@ -71,6 +73,7 @@ class StudyResults(StudySummary):
         original = [] if self.baseline is None else [self.baseline]
         return _front(self, (*original, *self.compared), cost)
 
+    @checked(key=text)
     def trial(self, key: str) -> Evaluation:
         """Return the last trial of an operator.
 

@@ -266,7 +266,8 @@ def search(
         composed = _compose(wanted, rungs, rungs.network.template, settings, shown)
         if (note := without_windows(composed.layers)) is not None:
             shown.on_note(note)
-        study = Study.create(opened, name or _name(settings), settings, composed)
+        called = _name(settings) if name is None or name == "" else name
+        study = Study.create(opened, called, settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
         started = (jobs, cluster, None, gpus)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from syno._util import checks
+from syno._util.arguments import checked, flag, integer, optional, path, real, text
 from syno._util.errors import UserError
 from syno._util.written import write_text
 from syno.operators.summary import identity, short_id
@@ -71,6 +73,16 @@ class Choice:
         return f"{self.quality:.4f}_{short_id(self.text, self.key)}"
 
 
+@checked(
+    top=integer(1, checks.MOST_COUNTED),
+    within=optional(real),
+    reference=text,
+    by=text,
+    diverse=flag,
+    least_distance=real,
+    front=flag,
+    out=optional(path),
+)
 def select(
     store: Store | str,
     study: str | None = None,
@@ -110,7 +122,7 @@ def select(
             does not have, an unknown order, and a folder that is not empty or cannot be written.
     """
     with contextlib.ExitStack() as stack:
-        if isinstance(store, str):
+        if not isinstance(store, Store):
             store = stack.enter_context(Store.open(store, read_only=True))
         summary = store.summary(study)
     found = choose(
@@ -312,8 +324,8 @@ def _write_one(summary: StudySummary, choice: Choice, folder: Path) -> Path:
     content = summary.study.specification
     specification = content if isinstance(content, str) else json.dumps(content, indent=2)
     texts = {OPERATOR_FILE: choice.text, SPECIFICATION_FILE: specification + "\n"}
-    for name, text in texts.items():
-        write_text(folder / name, text, "the selection", "--out")
+    for name, written in texts.items():
+        write_text(folder / name, written, "the selection", "--out")
     # With these digests, reading the operator detects files that were damaged or edited.
     digests = {name: digest(text) for name, text in texts.items()}
     facts = described(choice) | {"study": summary.study.name, "digests": digests}

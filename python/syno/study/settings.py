@@ -104,7 +104,7 @@ class StudySettings:
         checks.whole(
             "'evaluations'", self.evaluations, least=1, most=checks.MOST_COUNTED, hint=hint
         )
-        if self.seconds is not None and self.seconds <= 0:
+        if self.seconds is not None and not checks.number("'seconds'", self.seconds) > 0:
             raise UserError(f"seconds must be positive, got {self.seconds:g}")
         checks.whole("'seed'", self.seed, least=0)
         checks.whole("'retrain'", self.retrain, least=0)

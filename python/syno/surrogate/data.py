@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syno._util import checks
+from syno._util.arguments import checked, path
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno._util.written import write_text
@@ -95,6 +96,7 @@ class SurrogateData:
             )
         return found
 
+    @checked(path=path)
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the document to a file."""
         target = Path(path)
@@ -102,6 +104,7 @@ class SurrogateData:
             write_text(target, json.dumps(self.to_json()) + "\n")
 
     @classmethod
+    @checked(path=path)
     def load(cls, path: str | os.PathLike[str]) -> SurrogateData:
         """Read a file that `save` wrote.
 

@@ -42,11 +42,19 @@ def check(value: object, schema: Schema, where: str) -> None:
             check(each, items, f"{where}[{number}]")
     elif isinstance(value, str):
         _check_least(len(value), schema, "minLength", f"the length of {where}")
+        _check_text(value, where)
     elif isinstance(value, int) and not isinstance(value, bool):
         _check_least(value, schema, "minimum", where)
         most = schema.get("maximum")
         if isinstance(most, int) and value > most:
             raise UserError(f"{where} is too large\n  expected: at most {most}      got: {value}")
+
+
+def _check_text(value: str, where: str) -> None:
+    """UserError for characters that no name and no path of a file may have."""
+    checks.text(where, value)
+    if "\0" in value:
+        raise UserError(f"{where} holds a NUL character\n  got: {checks.shown(value)}")
 
 
 def _check_choice(value: object, choices: Json, where: str) -> None:
@@ -69,6 +77,7 @@ def _check_object(value: Mapping[str, object], schema: Schema, where: str) -> No
         if name not in value:
             raise UserError(f"{where} has no '{name}'\n  expected: the field '{name}'")
     for name, each in value.items():
+        _check_text(name, f"a field's name of {where}")
         of_field = known.get(name, others)
         if not isinstance(of_field, Mapping):
             raise UserError(

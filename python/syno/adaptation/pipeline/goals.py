@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from syno._util import checks
 from syno._util.errors import UserError
 
 LATENCY, SLOTS, MACS, PARAMS = "latency", "slots", "macs", "params"
@@ -55,7 +56,7 @@ def goal(resource: str, value: object) -> Goal:
     Raises:
         UserError: for another text, and for what is not above 0.
     """
-    shown = f"'{resource}' of a goal: {value!r}"
+    shown = f"'{resource}' of a goal: {checks.shown(value)}"
     number: float
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise UserError(f"cannot read {shown}\n  expected: {_expected(resource)}")
@@ -72,7 +73,7 @@ def goal(resource: str, value: object) -> Goal:
             return Goal(resource, share=number)
         number *= _UNITS[resource][unit]
     else:
-        number = float(value)
+        number = checks.number(f"'{resource}' of a goal", value)
     if not 0.0 < number < math.inf:
         raise UserError(f"cannot read {shown}\n  expected: an amount above 0")
     return Goal(resource, amount=number)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno._util.arguments import SEED, checked, flag, integer, optional, path, text
 from syno._util.errors import UserError, first_line
 from syno.codegen.export import formats
 from syno.codegen.export.formats import Exported, Subject
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _TRACED_BATCH = 3
 
 
+@checked(path=path, format=text, seed=SEED, plan=optional(integer(1)), fold_weights=flag)
 def export(
     operator: Operator | KernelPack,
     path: str | os.PathLike[str],
@@ -59,6 +61,7 @@ def export(
     return chosen.write(subject, Path(path))
 
 
+@checked(path=path, format=text, fold_weights=flag, precision=text)
 def export_network(
     net: nn.Module,
     path: str | os.PathLike[str],
@@ -82,6 +85,7 @@ def export_network(
     return chosen.write(replace(subject, precision=precision), Path(path))
 
 
+@checked(folder=path, format=text, seed=SEED)
 def export_slots(
     net: nn.Module, folder: str | os.PathLike[str], *, format: str = "torch", seed: int = 0
 ) -> list[Exported]:
@@ -93,8 +97,12 @@ def export_slots(
     Raises:
         UserError: the network contains no operator.
     """
+    from torch import nn
+
     from syno.operators.kernel import KernelPack
 
+    if not isinstance(net, nn.Module):
+        raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
     packs = {
         name.removesuffix(".layer"): module
         for name, module in net.named_modules()

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from syno import _core
+from syno._util.arguments import checked, flag, instance, optional, texts
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno.codegen.native.compiler import FLAGS, Compiler, find_compiler
@@ -293,6 +294,12 @@ class NativeFunction:
         return 1
 
 
+@checked(
+    operator=instance(Operator),
+    flags=texts,
+    fold_weights=flag,
+    variant=optional(instance(Variant)),
+)
 def compile_operator(
     operator: Operator,
     binding: Binding | str,

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from syno._util import checks
+from syno._util.arguments import checked, instance, text
 from syno._util.errors import InternalError, UserError
 from syno._util.tensors import dense
 from syno.codegen.native import FLAGS
@@ -80,6 +81,7 @@ class Kernel:
         self._apply = code if isinstance(code, Fallback) else torch.ops.syno.apply.default
 
     @classmethod
+    @checked(operator=instance(Operator), epilogue=text, missing=text)
     def of(
         cls,
         operator: Operator,

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
+from syno._util.arguments import checked, instance, optional, text
 from syno._util.errors import UserError
+from syno._util.tensors import dense
 from syno.codegen.torch_op.kernel import Kernel
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
@@ -28,6 +30,7 @@ class KernelLayer(nn.Module):
     again for them.
     """
 
+    @checked(operator=instance(Operator), channel_values=optional(dense), missing=text)
     def __init__(
         self,
         operator: Operator,
@@ -64,6 +67,7 @@ class KernelLayer(nn.Module):
             fold_weights=fold_weights,
         )
         for number, weight in enumerate(weights):
+            dense(f"weight {number}", weight)
             # Not in the state: weights that came from one would not be packed.
             self.register_buffer(f"weight_{number}", weight.detach(), persistent=False)
         self.register_buffer("channel_values", channel_values, persistent=False)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from syno._util import checks
+from syno._util.arguments import checked, flag, instance
 from syno._util.cache_folder import private_cache, write_cached
 from syno._util.errors import UserError
 from syno._util.private_files import opened_folder, read_private
@@ -52,6 +53,7 @@ class KernelRecord:
     tuning: str = ""
 
     @classmethod
+    @checked(operator=instance(Operator), fold_weights=flag)
     def of(
         cls,
         operator: Operator,
@@ -160,4 +162,7 @@ def _path(key: str) -> Path:
 def _order(name: str, order: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     if order is None:
         return tuple(range(rank))
-    return tuple(checks.whole(f"a dimension of '{name}'", dim, 0, rank - 1) for dim in order)
+    return tuple(
+        checks.whole(f"a dimension of '{name}'", dim, 0, rank - 1)
+        for dim in checks.listed(name, order, "dimensions")
+    )

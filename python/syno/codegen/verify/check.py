@@ -11,6 +11,7 @@ import numpy as np
 
 from syno import _core
 from syno._util import checks
+from syno._util.arguments import checked, instance, text
 from syno._util.errors import UserError
 from syno.codegen import emitters
 from syno.codegen.emitters import Case, Emitter, Function, WrongCodeError
@@ -55,6 +56,7 @@ class MismatchError(Exception):
     """A case in which the code differs from the interpreter."""
 
 
+@checked(operator=instance(Operator), emitter=text)
 def verify(
     operator: Operator,
     binding: Binding | str,

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from syno._util.arguments import checked, optional, path
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno.codegen.native import FLAGS, Compiler, find_compiler
@@ -112,6 +113,7 @@ class NetworkLibrary:
         return tuple(self._function(f"{which}_shape")()[:rank])
 
 
+@checked(code=path, weights=optional(path))
 def load(
     code: str | os.PathLike[str],
     weights: str | os.PathLike[str] | None = None,
@@ -130,6 +132,8 @@ def load(
             is no compiler.
     """
     path = Path(code)
+    if not path.name:
+        raise UserError(f"'{path}' is a folder\n  expected: the .cpp file of a network")
     held = path.with_suffix(".bin") if weights is None else Path(weights)
     return NetworkLibrary(compiled(path, compiler), _source(path)[0], held)
 

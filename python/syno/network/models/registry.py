@@ -29,7 +29,7 @@ def list_models() -> tuple[str, ...]:
 def describe(name: str) -> ModelInfo:
     """The catalogue's entry, also of `timm/NAME`. UserError that names what is like it."""
     for model in MODELS:
-        if model.name == name:
+        if isinstance(name, str) and model.name == name:
             return model
     if isinstance(name, str) and name.startswith(TIMM):
         return timm_info(name)

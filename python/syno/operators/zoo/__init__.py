@@ -13,6 +13,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, TypedDict
 
+from syno._util import checks
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification, checked_binding
@@ -129,8 +130,12 @@ def _texts(folder: Traversable) -> list[str]:
     return sorted(f.name.removesuffix(".txt") for f in folder.iterdir() if f.name.endswith(".txt"))
 
 
-@cache
 def _text(name: str) -> str:
+    return _read(checks.text("the name of an operator", name))
+
+
+@cache
+def _read(name: str) -> str:
     _check(name, all_names(), "operator")
     name = _ALIASES.get(name, name)
     folder = files(__name__)

@@ -11,8 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from syno._util import checks
+from syno._util.arguments import flag
 from syno._util.errors import UserError, first_line
-from syno._util.tensors import described
+from syno._util.tensors import dense, described
 from syno.data.custom import (
     CustomData,
     CustomEvaluation,
@@ -51,6 +53,9 @@ def custom(
     Raises:
         UserError: if the arguments do not go together.
     """
+    flag("'maximize'", maximize)
+    if isinstance(metric, str):
+        checks.text("'metric'", metric)
     given = {"validation": validation, "loss": loss, "metric": metric}
     if evaluate is not None:
         extra = [name for name in ("validation", "loss") if given[name] is not None]
@@ -142,7 +147,7 @@ def _given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> t
             "'evaluate' needs an input of the network, with which its latency is measured\n"
             "  what to do: pass example_input=, such as torch.zeros(1, 3, 32, 32)"
         )
-    return found
+    return dense("'example_input'", found)
 
 
 def custom_fidelity(

@@ -24,7 +24,7 @@ from syno.data import DataSet, Records
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.engines.engine import get as get_engine
 from syno.measure import Measurement, latency, step_slowdown
-from syno.measure.latency import Prepare, eager
+from syno.measure.latency import FailingNetworkError, Prepare, eager
 from syno.network.layers import LayerReport
 from syno.operators.kernel import KernelPack
 from syno.operators.operator import Operator
@@ -414,6 +414,8 @@ class NetworkEvaluator:
 
         try:
             return measured(wanted)
+        except FailingNetworkError as error:  # of one operator, which does not end the search
+            raise RuntimeError(str(error)) from error
         except UserError as error:
             if wanted == EAGER:
                 raise
