@@ -68,6 +68,15 @@ def test_commands_and_options_of_the_reproduction_exist():
     assert wrong(found) == []
 
 
+def test_commands_that_measure_results_again_exist_and_name_their_files():
+    script = (ROOT / "tools" / "measure.sh").read_text(encoding="utf-8")
+    commands = dict(re.findall(r"\[(\w+)\]=\"((?:syno|python) .*)\"$", script, re.MULTILINE))
+    minutes = set(re.findall(r"\[(\w+)\]=\d+", script))
+    assert len(commands) > 10 and minutes == set(commands)
+    assert [n for n in commands if not (ROOT / f"bench/results/{n}.json").is_file()] == []
+    assert wrong([call for text in commands.values() for call in _CALL.findall(text)]) == []
+
+
 def test_options_that_stand_alone_in_cli_md_exist():
     alone = set(re.findall(r"`(--[a-z][\w-]*)", prose(ROOT / "docs/cli.md")))
     known = {"--version"}.union(*(options(command) for command in COMMANDS))

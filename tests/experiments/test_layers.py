@@ -103,7 +103,7 @@ def test_a_file_is_gone_on_with_and_no_layer_is_measured_twice(
     assert after.layers[-1] == before.layers[-1]
 
 
-def test_a_file_of_other_settings_or_another_machine_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_other_settings_sources_or_another_machine_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "l.json"
     one = LayerBench(**{**vars(SMALL), "operators": ("conv2d",), "engines": ("eager",)})
     bench_layers(one, path)
@@ -112,7 +112,14 @@ def test_a_file_of_other_settings_or_another_machine_is_refused(tmp_path: Path) 
     with pytest.raises(UserError, match="of another operators"):
         bench_layers(LayerBench(**{**vars(one), "operators": ("grouped",)}), path)
     content = json.loads(path.read_text())
-    content["layers"][0]["environment"]["device"] = "another processor"
+    run = content["layers"][0]
+    assert run["stream_gb_s"] > 0 and run["control_ms"] > 0
+    run["environment"]["commit"], before = "another commit", run["environment"]["commit"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"of other sources(.|\n)*measure all layers again"):
+        bench_layers(one, path)
+    run["environment"]["commit"] = before
+    run["environment"]["device"] = "another processor"
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match="of another machine"):
         bench_layers(one, path)

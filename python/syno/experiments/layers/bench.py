@@ -115,7 +115,7 @@ def bench_layers(
     subjects = _subjects(given, template)
     texts = {name: "" if each is None else each.operator.text for name, each in subjects.items()}
     machine = described_machine(given.threads)
-    found = results.opened(path, given.settings(texts, chosen), str(machine["device"]))
+    found = results.opened(path, given.settings(texts, chosen), machine)
     waiting = [
         label
         for label in kinds

@@ -211,8 +211,13 @@ def write(found: LayerResults, path: Path) -> None:
     write_text(path, json.dumps(found.to_json(), indent=1) + "\n", "the results", "--out")
 
 
-def opened(path: Path, settings: JsonObject, device: str) -> LayerResults:
-    """The results in a file, or none yet. UserError for other settings or another machine."""
+def opened(path: Path, settings: JsonObject, machine: Mapping[str, object]) -> LayerResults:
+    """The results in a file, or none yet.
+
+    Raises:
+        UserError: the file has other settings, or layers of another device or other sources, with
+            which new ones cannot be compared.
+    """
     if not path.exists():
         return LayerResults(settings)
     found = read(path)
@@ -224,13 +229,15 @@ def opened(path: Path, settings: JsonObject, device: str) -> LayerResults:
                 f"  expected: {_shown(before)}      got: {_shown(value)}\n"
                 "  what to do: take another file, or the options that it was begun with"
             )
-    others = {str(each.environment.get("device")) for each in found.layers} - {device}
-    if others:
-        raise UserError(
-            f"the results in '{path}' are of another machine\n"
-            f"  expected: {', '.join(sorted(others))}      got: {device}\n"
-            "  what to do: take another file"
-        )
+    for key, what in (("device", "of another machine"), ("commit", "of other sources")):
+        now = str(machine.get(key))
+        others = {str(each.environment.get(key)) for each in found.layers} - {now}
+        if others:
+            raise UserError(
+                f"the results in '{path}' are {what}\n"
+                f"  expected: {', '.join(sorted(others))}      got: {now}\n"
+                "  what to do: take another file, and measure all layers again"
+            )
     return found
 
 
