@@ -41,7 +41,7 @@ PLAIN: dict[str, Callable[[], Any]] = {
         for value in (
             *(None, True, 0, -1, 1, 2, 2**31, 2**63, 2**64),
             *(0.0, -0.5, 0.5, 1e308, math.nan, math.inf, -math.inf, 1j),
-            *("2", "0.5x", "self", "a,b", "-", "..", "/nowhere/else/a.b"),
+            *("2", "0.5x", "self", "a,b", "-", "..", "/proc/nowhere/a.b"),
         )
     },
     "400 digits": lambda: 10**400,

@@ -197,7 +197,7 @@ def test_files_that_hold_no_predictor(tmp_path):
     with pytest.raises(UserError, match="cannot read the latency predictor"):
         LatencyPredictor.load(tmp_path / "missing")
     with pytest.raises(UserError, match="cannot write the latency predictor"):
-        LatencyPredictor(device()).save(tmp_path / "no folder" / "file")
+        LatencyPredictor(device()).save(tmp_path / "text" / "file")
 
 
 def test_latencies_that_are_none(samples):
