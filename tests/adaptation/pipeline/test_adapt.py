@@ -98,7 +98,7 @@ def test_what_is_reached_is_a_share_of_what_the_original_needs(goal, wanted, rea
 def test_the_adapted_network_is_close_to_the_original(found, data):
     assert found.original.value > 0.8
     (network,) = found.networks
-    assert network.row.value > found.original.value - 0.15
+    assert network.row.value > found.original.value - 0.1
     inputs, targets = data.tensors
     with torch.no_grad():
         right = (network.net(inputs).argmax(1) == targets).float().mean()
@@ -290,7 +290,7 @@ def test_a_training_that_makes_a_network_worse_is_taken_back(trained, data, tmp_
     recipe = tmp_path / "high.toml"
     recipe.write_text(
         'version = 1\ntask = "custom"\nsummary = "a rate that is far too high"\n'
-        'learning_rate = 1.0\nbatch = 64\n\n[[rung]]\nname = "high"\nepochs = 1\n'
+        'learning_rate = 3.0\nbatch = 64\n\n[[rung]]\nname = "high"\nepochs = 1\n'
     )
     told = []
     found = adapt(
