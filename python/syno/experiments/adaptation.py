@@ -117,7 +117,7 @@ def rank_predictors(
     with started(
         source, operators, options or AdaptOptions(), store, name, seed, progress=progress
     ) as run:
-        scored = run.scored(operators)
+        scored = run.scored(operators, [LATENCY])
         choices = _drawn(scored, assignments, seed)
         found = []
         for number, choice in enumerate(choices):

@@ -159,3 +159,23 @@ def test_a_finding_that_was_deleted_or_added_is_damage(tmp_path: Path):
         connection.close()
         with pytest.raises(DamagedError, match="table finding, row"):
             Store.open(path)
+
+
+def test_findings_of_goals_for_other_resources_stand_beside_each_other(store):
+    with opened(store) as journal:
+        journal.scope(["macs"]).put("fit", "a", 1)
+        journal.put("pool", "", [])
+        assert journal.scope(["macs"]).get("fit", "a") == 1
+        assert journal.scope(["latency"]).get("fit", "a") is None
+        assert journal.scope(["latency"]).once("fit", "a", lambda: 2) == 2
+    with opened(store) as again:
+        assert again.scope(["latency"]).get("fit", "a") == 2
+        assert again.scope(["macs"]).get("fit", "a") == 1
+
+
+def test_findings_from_before_there_were_scopes_belong_to_all_goals(store):
+    with opened(store) as journal:
+        journal.put("pool", "", [])
+        journal.put("fit", "a", 1)
+        assert journal.scope(["macs"]).get("fit", "a") == 1
+        assert journal.scope(["latency"]).get("fit", "a") == 1

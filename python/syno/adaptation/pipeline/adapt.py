@@ -14,7 +14,7 @@ from torch import nn
 
 from syno._util.options import grouped
 from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal
+from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal, limited_costs
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.progress import Observer
 from syno.adaptation.pipeline.results import (
@@ -156,7 +156,7 @@ def _adapted(
 ) -> Adaptation:
     """Run all phases."""
     journal = run.journal
-    scored = run.scored(operators)
+    scored = run.scored(operators, limited_costs(wanted[0]))
     chosen = []
     for number, goals in enumerate(wanted):
         run.progress("choice", number, len(wanted), name_of(goals))

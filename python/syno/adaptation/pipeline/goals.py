@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from syno._util import checks
@@ -12,6 +13,8 @@ from syno._util.errors import UserError
 LATENCY, SLOTS, MACS, PARAMS = "latency", "slots", "macs", "params"
 # Resources that are times.
 TIMES = (LATENCY, SLOTS)
+# What a candidate needs in a slot.
+COSTS = (LATENCY, MACS, PARAMS)
 _TEXT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(x|%|ms|us|k|m|g)?", re.IGNORECASE)
 _UNITS = {
     LATENCY: {"ms": 1.0, "us": 1e-3},
@@ -39,6 +42,11 @@ class Goal:
         if self.share is not None:
             return f"{self.share:g}x"
         return f"{self.amount:g}ms" if self.resource in TIMES else f"{self.amount:g}"
+
+    @property
+    def cost(self) -> str:
+        """What is limited of a candidate in a slot, one of `COSTS`."""
+        return LATENCY if self.resource in TIMES else self.resource
 
     def limit(self, original: float) -> float:
         """The limit as an amount, where the original network needs `original`."""
@@ -82,3 +90,9 @@ def goal(resource: str, value: object) -> Goal:
 def _expected(resource: str) -> str:
     amount = "milliseconds, such as 1.2ms" if resource in TIMES else "an amount, such as 40M"
     return f"a share of the original's, such as 0.5x, or {amount}"
+
+
+def limited_costs(goals: Iterable[Goal]) -> tuple[str, ...]:
+    """What goals limit of the candidates, in the order of `COSTS`."""
+    limited = {goal.cost for goal in goals}
+    return tuple(cost for cost in COSTS if cost in limited)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from syno.study.heartbeat import driving
 _PHASE = "phase"
 # The kind of the event of a value that may differ from run to run, such as the time for all of it.
 _CHANGE = "change"
+# The finding that says what goals limited first, and the one that each adaptation begins with.
+_LIMITED, _POOL = "limited", "pool"
 # A setting that may differ when an adaptation is continued: further seeds are added.
 _FREE = "options.seeds"
 # Seconds after which the time of a phase is stored within a long step.
@@ -71,6 +74,13 @@ class Journal:
         self._log.note(_CHANGE, {"what": what, "key": key, "value": value})
         self._found[what, key] = value
 
+    def scope(self, limited: Sequence[str]) -> Scope:
+        """The findings that depend on what goals limit, such as which candidates are kept."""
+        text = " ".join(limited)
+        # Findings of a store from before there were scopes belong to all goals.
+        first = self.once(_LIMITED, "", lambda: text if self.get(_POOL, "") is None else None)
+        return Scope(self, tuple(limited), "" if first in (None, text) else f" ({text})")
+
     def spent(self, phase: str) -> float:
         """The seconds of a phase so far, those of earlier processes included."""
         running = 0.0
@@ -110,6 +120,27 @@ class Journal:
     def stopped(self, reason: str) -> None:
         """Note the end."""
         self._log.note("stopped", {"reason": reason})
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The findings of a journal that depend on what goals limit: `limited`, of `COSTS`."""
+
+    journal: Journal
+    limited: tuple[str, ...]
+    suffix: str
+
+    def get(self, what: str, key: str) -> Any:
+        """The finding; None where there is none."""
+        return self.journal.get(what, key + self.suffix)
+
+    def once(self, what: str, key: str, find: Callable[[], Any]) -> Any:
+        """The finding, which `find` returns as plain values if there is none yet."""
+        return self.journal.once(what, key + self.suffix, find)
+
+    def put(self, what: str, key: str, value: object) -> None:
+        """Store a finding of plain values."""
+        self.journal.put(what, key + self.suffix, value)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import torch
 
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
-from syno.adaptation.pipeline.journal import Journal, open_journal
+from syno.adaptation.pipeline.journal import Journal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import Clock
 from syno.adaptation.pipeline.length import Lengths
@@ -81,9 +81,13 @@ class Run:
             subject.original, subject.example, options.engine, options.threads, options.rounds
         )
 
-    def scored(self, operators: Sequence[str | Operator]) -> Scored:
-        """Gather candidates, fit and score them."""
+    def scored(self, operators: Sequence[str | Operator], limited: Sequence[str]) -> Scored:
+        """Gather candidates, fit and score them.
+
+        limited: what goals limit of them, of `COSTS`.
+        """
         subject, journal, budget = self.subject, self.journal, self.budget
+        scope = journal.scope(limited)
         self.forecast(budget.forecast())
         with journal.phase("original"):
             original = self._original()
@@ -94,16 +98,16 @@ class Run:
                 self._pool(operators),
                 self.recorded,
                 self.options,
-                journal,
+                scope,
                 budget,
                 self.seed,
                 self.told("candidates"),
             )
         fits = Fits(self.recorded, kinds)
         with journal.phase("fits"):
-            errors = fitted(kinds, entries, fits, journal, budget, self.told("fits"))
+            errors = fitted(kinds, entries, fits, scope, budget, self.told("fits"))
         with journal.phase("scores"):
-            one_slot, selector = self._selector(kinds, entries, errors, fits, original)
+            one_slot, selector = self._selector(kinds, entries, errors, fits, original, scope)
         return Scored(original, kinds, pool, entries, errors, one_slot, fits, selector)
 
     def _original(self) -> NetworkRow:
@@ -160,8 +164,9 @@ class Run:
         errors: Mapping[str, Mapping[str, float]],
         fits: Fits,
         original: NetworkRow,
+        scope: Scope,
     ) -> tuple[dict[str, dict[str, float]], Selector]:
-        scorer = Scorer(self.subject, kinds, entries, fits, self.options, self.journal, self.budget)
+        scorer = Scorer(self.subject, kinds, entries, fits, self.options, scope, self.budget)
         scores = scorer.one_slot(errors, self.told("scores"))
         dependence: dict[tuple[str, str], float] = {}
         if self.options.pairs and self.options.score != "fit":
@@ -178,7 +183,7 @@ class Run:
             fits,
             self.options,
             self.clock,
-            self.journal,
+            scope,
         )
 
     def forecast(self, text: str) -> None:

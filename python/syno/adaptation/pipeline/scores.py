@@ -19,11 +19,11 @@ from torch import nn
 
 from syno.adaptation.pipeline.assembly import Choice, assembled
 from syno.adaptation.pipeline.budget import Budget
-from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.pool import ORIGINAL, Candidate
 from syno.adaptation.pipeline.progress import Progress
-from syno.adaptation.pipeline.screening import Entry, Fits, best_fronts
+from syno.adaptation.pipeline.screening import Entry, Fits, best_for
 from syno.adaptation.pipeline.subject import Subject
 from syno.options import AdaptOptions
 
@@ -49,7 +49,7 @@ class Scorer:
     entries: Mapping[str, Sequence[Entry]]
     fits: Fits
     options: AdaptOptions
-    journal: Journal
+    scope: Scope
     budget: Budget
 
     def one_slot(
@@ -64,7 +64,7 @@ class Scorer:
         if self.options.score == "fit":
             return {slot: dict(found) for slot, found in errors.items()}
         networks = sum(map(len, errors.values()))
-        count = self.journal.once("score samples", "", lambda: self._samples(networks))
+        count = self.scope.once("score samples", "", lambda: self._samples(networks))
         distances: dict[str, dict[str, float]] = {}
         total = len(errors)
         for slot, kind in by_slot(self.kinds).items():
@@ -72,7 +72,7 @@ class Scorer:
             over = self.budget.until("scores", _ALONE / (total - _ALONE * len(distances)))
             fitted = [e for e in self.entries[kind.name] if e.candidate.name in errors[slot]]
             measure = functools.partial(self._distances, fitted, slot, count, over)
-            distances[slot] = self.journal.once("scores", slot, measure)
+            distances[slot] = self.scope.once("scores", slot, measure)
         progress(total, total, "")
         usual = _sensitivity(
             [
@@ -92,8 +92,8 @@ class Scorer:
         """How much errors of two slots add up, from 0 to 1.
 
         Errors add up like vectors: the distance of both is a + b + 2 c sqrt(a b), where a and b are
-        those of one. c is measured with one candidate in each slot, of the middle latency. Less
-        than the sum says that the outputs are wrong already, and counts as independence. If time is
+        those of one. c is measured with one candidate in each slot, of the middle cost. Less than
+        the sum says that the outputs are wrong already, and counts as independence. If time is
         short, pairs without a measurement depend on each other as much as the others do in the
         mean.
 
@@ -108,7 +108,7 @@ class Scorer:
             if (candidate := _middle(self.entries[kind.name], scores[slot])) is not None
         }
         over = self.budget.until("scores")
-        count = self.journal.get("score samples", "") or self.options.score_images
+        count = self.scope.get("score samples", "") or self.options.score_images
 
         @functools.cache
         def distance(*slots: str) -> float:
@@ -121,14 +121,14 @@ class Scorer:
             progress(place, len(chosen), f"{first} and {second}")
             if first not in middle or second not in middle:
                 continue
-            if over() and self.journal.get("pairs", key) is None:
+            if over() and self.scope.get("pairs", key) is None:
                 missing.append((first, second))
                 continue
 
             def measure(one: str = first, other: str = second) -> list[float]:
                 return [distance(one), distance(other), distance(one, other)]
 
-            one, other, together = self.journal.once("pairs", key, measure)
+            one, other, together = self.scope.once("pairs", key, measure)
             scale = 2.0 * math.sqrt(max(one, 0.0) * max(other, 0.0))
             if scale > 0.0:
                 found[first, second] = min(max((together - one - other) / scale, 0.0), 1.0)
@@ -163,8 +163,11 @@ class Scorer:
             nets[name] = self._network({slot: each.candidate})
             found[name] = self.subject.quality(nets[name], count).divergence
         measured = [each for each in others if each.candidate.name in nets]
-        points = [(each.latency_ms, found[each.candidate.name]) for each in measured]
-        for place in best_fronts(points, _FINALISTS):
+
+        def far(entry: Entry) -> float:
+            return found[entry.candidate.name]
+
+        for place in best_for(measured, Entry.cost, far, self.scope.limited, _FINALISTS):
             if over():
                 break
             name = measured[place].candidate.name
@@ -201,7 +204,7 @@ def _sensitivity(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def _middle(entries: Sequence[Entry], scores: Mapping[str, float]) -> Candidate | None:
-    """The operator of the middle latency, of those with a score; None where there is none."""
+    """The operator of the middle cost, of those with a score; None where there is none."""
     operators = [
         e.candidate for e in entries if e.candidate.is_operator and e.candidate.name in scores
     ]

@@ -4,7 +4,8 @@
 2. `_rough_errors` fits the others roughly in one slot of each kind: all of them in the smallest,
                    and in the other kinds those that were best there
 3. `_mutated`      adds neighbors of the best in the smallest kind, which are fitted there, too
-4. `_screened`     measures the best fronts of MACs and error, and keeps those of latency and error
+4. `_screened`     measures the best fronts of MACs and error, and keeps those of error and what
+                   the goals limit: latency, MACs or parameters
 5. `fitted`        fits what is left in every slot
 """
 
@@ -14,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -23,7 +24,8 @@ from syno.adaptation.activations import Activations
 from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit, Shared
 from syno.adaptation.pipeline.budget import Budget
-from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS
+from syno.adaptation.pipeline.journal import Journal, Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.mutations import mutations
@@ -56,6 +58,7 @@ _LEAST = 4
 _KERNEL_S = 1.0
 
 Row = dict[str, object]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,10 @@ class Entry:
     params: int
     latency_ms: float
     error: float
+
+    def cost(self, name: str) -> float:
+        """What it needs: one of `COSTS`."""
+        return {LATENCY: self.latency_ms, MACS: self.macs, PARAMS: self.params}[name]
 
 
 class Fits:
@@ -111,12 +118,17 @@ def screened(
     pool: Sequence[Candidate],
     recorded: Mapping[str, Activations],
     options: AdaptOptions,
-    journal: Journal,
+    scope: Scope,
     budget: Budget,
     seed: int,
     progress: Progress,
 ) -> tuple[dict[str, list[Entry]], list[Candidate]]:
-    """The entries of each kind of slot, the original layer first, and the pool with mutations."""
+    """The entries of each kind of slot, the original layer first, and the pool with mutations.
+
+    Candidates are kept by what the goals limit alone: measured times, which vary from run to run,
+    decide nothing about goals for MACs or parameters.
+    """
+    limited = scope.limited
     found: dict[str, list[Entry]] = {}
     grown = list(pool)
     costs = {kind.name: _by_macs(kind, pool) for kind in kinds.values()}
@@ -127,7 +139,7 @@ def screened(
         part = 1.0 / (len(kinds) - number)
         over = budget.until("candidates", 0.6 * part)
         here = {each: cost for each, cost in costs[kind.name].items() if each.name not in out}
-        trial = _Trial(kind, here, recorded, journal, over)
+        trial = _Trial(kind, here, recorded, scope.journal, over)
         if number == 0:
             grown += _mutated(trial, grown, options, seed)
             points = trial.points
@@ -143,11 +155,12 @@ def screened(
         began = time.perf_counter()
 
         def search(kind: Kind = kind, trial: _Trial = trial, count: int = count) -> list[Row]:
-            measured = [trial.tried[place] for place in best_fronts(trial.points, count)]
+            places = best_for(trial.tried, trial.cost, trial.error, limited, count)
+            measured = [trial.tried[place] for place in places]
             rough = {each: trial.errors[each.name] for each in measured}
-            return _screened(kind, trial.costs, rough, recorded[kind.name], options)
+            return _screened(kind, trial.costs, rough, recorded[kind.name], options, limited)
 
-        rows: list[Any] = journal.once("candidates", kind.name, search)
+        rows: list[Any] = scope.once("candidates", kind.name, search)
         seconds = max(seconds / 4, (time.perf_counter() - began) / count)
         by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *grown)}
         found[kind.name] = [
@@ -199,7 +212,16 @@ class _Trial:
     @property
     def points(self) -> list[tuple[float, float]]:
         """MACs and error of each candidate of `tried`."""
-        return [(float(self.costs[each][0]), self.errors[each.name]) for each in self.tried]
+        return [(self.cost(each, MACS), self.error(each)) for each in self.tried]
+
+    def cost(self, candidate: Candidate, name: str) -> float:
+        """MACs or parameters. The latency was not measured yet; MACs stand for it."""
+        macs, params = self.costs[candidate]
+        return float(params if name == PARAMS else macs)
+
+    def error(self, candidate: Candidate) -> float:
+        """The error of the rough fit."""
+        return self.errors[candidate.name]
 
 
 def _mutated(
@@ -237,13 +259,13 @@ def fitted(
     kinds: Mapping[str, Kind],
     entries: Mapping[str, Sequence[Entry]],
     fits: Fits,
-    journal: Journal,
+    scope: Scope,
     budget: Budget,
     progress: Progress,
 ) -> dict[str, dict[str, float]]:
     """The fit error of each candidate in each slot, by slot and name of the candidate.
 
-    If time is short, slots have only the best candidates by latency and error.
+    If time is short, slots have only the best candidates by their error and what goals limit.
     """
     errors: dict[str, dict[str, float]] = {}
     every = by_slot(kinds)
@@ -254,18 +276,21 @@ def fitted(
         def fit(
             slot: str = slot, kind: Kind = kind, over: Callable[[], bool] = over
         ) -> dict[str, float]:
-            return _fitted(fits, slot, entries[kind.name], over)
+            return _fitted(fits, slot, entries[kind.name], scope.limited, over)
 
-        errors[slot] = journal.once("fits", slot, fit)
+        errors[slot] = scope.once("fits", slot, fit)
     progress(len(every), len(every), "")
     return errors
 
 
 def _fitted(
-    fits: Fits, slot: str, entries: Sequence[Entry], over: Callable[[], bool]
+    fits: Fits,
+    slot: str,
+    entries: Sequence[Entry],
+    limited: Sequence[str],
+    over: Callable[[], bool],
 ) -> dict[str, float]:
-    points = [(each.latency_ms, each.error) for each in entries]
-    first = best_fronts(points, _LEAST)
+    first = best_for(entries, Entry.cost, lambda each: each.error, limited, _LEAST)
     order = [*first, *(place for place in range(len(entries)) if place not in first)]
     found: dict[str, float] = {}
     for number, place in enumerate(order):
@@ -288,6 +313,7 @@ def _screened(
     errors: Mapping[Candidate, float],
     activations: Activations,
     options: AdaptOptions,
+    limited: Sequence[str],
 ) -> list[Row]:
     times = slot_latencies(
         kind, list(errors), threads=options.threads, rounds=options.kernel_rounds
@@ -296,11 +322,19 @@ def _screened(
     rows: list[Row] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
     if kind.removable:
         rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], _error_without_layer(activations)))
-    timed = [each for each in errors if times.get(each.name, own) < _FASTER * own]
-    points = [(times[each.name], errors[each]) for each in timed]
-    for place in best_fronts(points, options.keep):
-        each = timed[place]
-        rows.append(_row(each, *costs[each], times[each.name], errors[each]))
+    entries = [
+        Entry(each, *costs[each], times[each.name], errors[each])
+        for each in errors
+        if each.name in times
+    ]
+    most = {LATENCY: _FASTER * own, MACS: kind.macs, PARAMS: kind.params}
+    kept: dict[Entry, None] = {}
+    for name in limited:
+        less = [each for each in entries if each.cost(name) < most[name]]
+        places = best_for(less, Entry.cost, lambda each: each.error, [name], options.keep)
+        kept |= dict.fromkeys(less[place] for place in places)
+    for each in sorted(kept, key=lambda each: (each.cost(limited[0]), each.error)):
+        rows.append(_row(each.candidate, each.macs, each.params, each.latency_ms, each.error))
     return rows
 
 
@@ -387,6 +421,25 @@ def _part(activations: Activations) -> Activations:
     rows = max(1, activations.y[0].numel() // activations.y.shape[1])
     images = min(max(_ROUGH_ROWS // rows, 16), len(activations.x))
     return Activations(activations.x[:images], activations.y[:images])
+
+
+def best_for(
+    candidates: Sequence[Item],
+    cost: Callable[[Item, str], float],
+    error: Callable[[Item], float],
+    limited: Sequence[str],
+    count: int,
+) -> list[int]:
+    """The places of `count` candidates for each of the costs, of the best fronts of it and error.
+
+    Ascending by the first cost.
+    """
+    found: set[int] = set()
+    for name in limited:
+        found |= set(best_fronts([(cost(each, name), error(each)) for each in candidates], count))
+    return sorted(
+        found, key=lambda place: (cost(candidates[place], limited[0]), error(candidates[place]))
+    )
 
 
 def best_fronts(points: Sequence[tuple[float, float]], count: int) -> list[int]:

@@ -22,7 +22,7 @@ from syno.adaptation.choice import Assignment, Choices
 from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
-from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import Clock, LatencyModel
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
@@ -83,11 +83,11 @@ class Selector:
         fits: Fits,
         options: AdaptOptions,
         clock: Clock,
-        journal: Journal,
+        scope: Scope,
     ) -> None:
         self._subject, self._kinds, self._fits = subject, kinds, fits
         self._options, self._clock, self._totals = options, clock, totals
-        self._journal = journal
+        self._scope = scope
         of_slot = by_slot(kinds)
         self.entries = {
             slot: [e for e in entries[of_slot[slot].name] if e.candidate.name in of]
@@ -138,10 +138,10 @@ class Selector:
             UserError: no assignment keeps the limits.
         """
         name = name_of(goals)
-        known = self._journal.get("network", name)
+        known = self._scope.get("network", name)
         if known is None:
             found = self._found(goals, refit, over)
-            self._journal.put("network", name, dataclasses.asdict(found))
+            self._scope.put("network", name, dataclasses.asdict(found))
             return found
         found = Selected(**known)
         for choice, distance in found.assembled:
@@ -249,7 +249,7 @@ class Selector:
         return self._subject.quality(net, _MORE * self._options.score_images).divergence
 
     def _distance(self, one: Assignment) -> float:
-        found: float = self._journal.once(
+        found: float = self._scope.once(
             "assembled", _key(one), lambda: self._far(self._network(self._names(one)))
         )
         return found
@@ -262,7 +262,7 @@ class Selector:
         expected: float,
     ) -> Selected:
         names = self._names(one)
-        ratio: float = self._journal.once(
+        ratio: float = self._scope.once(
             "timed", _key(one), lambda: self._clock.ratio(self._network(names))
         )
         predicted = self.model.predicted(one.costs[LATENCY])
@@ -291,19 +291,18 @@ class Selector:
 
     def _nearest(self, goals: Sequence[Goal]) -> str:
         """The least of each resource that is possible, alone and with the other goals."""
-        lines = [self._least(goal.resource, {}) for goal in goals]
+        lines = [self._least(goal, {}) for goal in goals]
         limits = self._limits(goals)
         for goal in goals if len(goals) > 1 else ():
-            cost = LATENCY if goal.resource in TIMES else goal.resource
-            others = {name: limit for name, limit in limits.items() if name != cost}
+            others = {name: limit for name, limit in limits.items() if name != goal.cost}
             with contextlib.suppress(UserError):  # the other goals exclude each other
-                lines.append(f"{self._least(goal.resource, others)}, with the other goals")
+                lines.append(f"{self._least(goal, others)}, with the other goals")
         advice = "  what to do: a weaker goal, or more candidates (samples, mutations, keep)"
         return "\n".join([*lines, advice])
 
-    def _least(self, resource: str, limits: Mapping[str, float]) -> str:
-        cost = LATENCY if resource in TIMES else resource
-        least = self.choices.cheapest(cost, limits).costs[cost]
+    def _least(self, goal: Goal, limits: Mapping[str, float]) -> str:
+        resource = goal.resource
+        least = self.choices.cheapest(goal.cost, limits).costs[goal.cost]
         if resource == LATENCY:
             amount = self.model.predicted(least)
         else:
