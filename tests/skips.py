@@ -16,6 +16,7 @@ EXPECTED = (
     r"no PostgreSQL here",
     r"Graphviz is not installed",
     r"the processor has other vectors",
+    r"no GCC with sanitizers",
     r"no cross compiler or emulator for",
 )
 _expected = re.compile("|".join(EXPECTED))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch.utils._pytree import tree_leaves
 
+from syno._util.errors import UserError
+
 # Largest difference of a graph from the network that it was traced from, relative to the largest
 # output: both compute the same operations of PyTorch.
 _TOLERANCE = 1e-3
@@ -26,6 +28,15 @@ def agree(
     right, made = results
     return len(made) == len(right) and all(
         difference(a, b) <= _TOLERANCE for a, b in zip(made, right, strict=True)
+    )
+
+
+def keeps_state(buffer: str) -> UserError:
+    """The error of a network that changes a buffer when it is called."""
+    return UserError(
+        f"the network changes its buffer '{buffer}' in a call\n"
+        "  expected: a network that keeps no state from call to call\n"
+        "  what to do: give it the state as an input, and return the new one"
     )
 
 

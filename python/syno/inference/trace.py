@@ -18,7 +18,7 @@ from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
-from syno._util.trial_calls import agree, copies, random_like
+from syno._util.trial_calls import agree, copies, keeps_state, random_like
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.kernel import KernelPack
 
@@ -277,11 +277,7 @@ def _graph(
     program = program.run_decompositions({})
     changed = sorted(program.graph_signature.buffers_to_mutate.values())
     if changed:
-        raise UserError(
-            f"the network changes its buffer '{changed[0].removeprefix(f'{WHOLE}.')}' in a call\n"
-            "  expected: a network that keeps no state from call to call\n"
-            "  what to do: give it the state as an input, and return the new one"
-        )
+        raise keeps_state(changed[0].removeprefix(f"{WHOLE}."))
     found = program.module(check_guards=False)
     assert isinstance(found, fx.GraphModule)
     return fx.GraphModule(found, found.graph)  # an ordinary one, which can be copied and called

@@ -189,7 +189,7 @@ def _run_first(module: nn.Module, x: torch.Tensor) -> None:
     """
     import torch
 
-    from syno._util.trial_calls import random_like
+    from syno._util.trial_calls import keeps_state, random_like
 
     with torch.no_grad():
         try:
@@ -207,11 +207,7 @@ def _run_first(module: nn.Module, x: torch.Tensor) -> None:
     after = dict(module.named_buffers())
     for buffer, tensor in before.items():
         if buffer in after and not _same(after[buffer], tensor):
-            raise UserError(
-                f"the network {type(module).__name__} changes its buffer '{buffer}' in every call\n"
-                "  expected: a network that keeps no state from call to call\n"
-                "  what to do: give it the state as an input, and return the new one"
-            )
+            raise keeps_state(buffer)
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
