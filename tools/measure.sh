@@ -4,7 +4,8 @@
 # Usage: measure.sh NAME...     the stem of a file, such as network_resnet34
 #        measure.sh --list      all that it can measure, with the command and about how long it takes
 #
-# A file is replaced when its command has succeeded. Then write the pages anew (CONTRIBUTING.md, Results in pages).
+# A file is replaced when its command has succeeded. Adaptations and layers go on where they were interrupted, if build/ is
+# still there. Then write the pages anew (CONTRIBUTING.md, Results in pages).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 use_venv
 RESULTS=bench/results
@@ -16,7 +17,7 @@ FOUND="$(printf '%s,' examples/found/*.txt)"
 # Of each file: minutes on two cores, and the command, which prints the file.
 declare -A MINUTES=(
   [network_engines]=10 [network_resnet18_batch8]=10 [network_resnet34]=12 [network_resnext]=10 [network_resnet_small]=4
-  [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
+  [network_resnet_small_three]=2 [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
   [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=160
 )
 declare -A COMMAND=(
@@ -25,13 +26,14 @@ declare -A COMMAND=(
   [network_resnet34]="syno bench network --model resnet34 --binding g=4,s=2 --engines $ALL --json"
   [network_resnext]="syno bench network --model resnext29_2x64d --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
   [network_resnet_small]="syno bench network --model resnet-small --size 32 --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
+  [network_resnet_small_three]="syno bench network --model resnet-small --size 32 --operators none,operator-1 --binding g=4,s=2 --engines onnxruntime,syno,syno-cpp --json"
   [network_resnet18_operators]="syno bench network --model resnet18 --binding m=2,q=4,k=3 --threads 1 --engines $RIVALS,syno-cpp --operators none,operator-1,operator-2,stacked-conv,depthwise-separable,low-rank-conv,${FOUND%,} --json"
   [demo]="syno demo --out build/demo --json"
   [training_resnet_small]="syno bench training --model resnet-small --size 16 --operators operator-1 --sampled 30 --json"
   [training_resnet18]="syno bench training --model resnet18 --size 64 --operators operator-1 --sampled 30 --json"
   [kernels_zoo]="syno bench kernels --operators zoo --sampled 30 --forms none --threads 1 --batch 1 --tune 12 --picture docs/images/kernels.png --json"
-  [adaptation_resnet18]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.75x --latency 0.5x --latency 0.35x --latency 0.25x --hours 1 --final --picture docs/images/adaptation-resnet18.png --engines $RIVALS,openvino-default,syno,syno-cpp --store build/adaptation.db --json"
-  [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.35x --epochs 1 --seeds 3 --rivals --final --max-drop 1.5 --store build/adaptation.db --json"
+  [adaptation_resnet18]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.75x --latency 0.5x --latency 0.35x --latency 0.25x --hours 1 --final --picture docs/images/adaptation-resnet18.png --engines $RIVALS,openvino-default,syno,syno-cpp --store build/adaptation.db --name resnet18 --json"
+  [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.35x --epochs 1 --seeds 3 --rivals --final --max-drop 1.5 --store build/adaptation.db --name rivals --json"
 )
 # These write their file themselves.
 MINUTES[layers_resnet18]=60 MINUTES[call_overhead]=5
