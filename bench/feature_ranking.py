@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from syno.experiments.ranking import LOW, Table
 from syno.features import FEATURES, GRAPH_FEATURES, MAP_FEATURES, features
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -27,6 +26,7 @@ from syno.space.rules import rule_set
 from syno.store.environment import capture_environment
 from syno.surrogate import MODELS, fit_model, normal_scores
 from syno.surrogate.models import cross_validated, rank_correlation
+from syno_lab.experiments.ranking import LOW, Table
 
 TABLE = Path(__file__).parent / "results" / "ranking_cifar10.jsonl"
 REPEATS = 5

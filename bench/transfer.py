@@ -25,8 +25,6 @@ from pathlib import Path
 
 import numpy as np
 
-from syno.benchmark import MethodSpec, compare_methods, load
-from syno.benchmark.table import Table
 from syno.features import FEATURES, FeatureTable
 from syno.operators.operator import Operator
 from syno.report.settings import read_specification
@@ -34,6 +32,8 @@ from syno.store import Store
 from syno.store.environment import capture_environment
 from syno.surrogate import SurrogateData, fit_model, normal_scores
 from syno.surrogate.models import rank_correlation
+from syno_lab.benchmark import MethodSpec, compare_methods, load
+from syno_lab.benchmark.table import Table
 
 COUNT = 100
 

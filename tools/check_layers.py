@@ -118,12 +118,13 @@ class CppLayers:
 
 
 class PythonLayers:
-    """The Python half of layers.toml."""
+    """The layers of a Python package. others: the other packages of the project."""
 
-    def __init__(self, root: Path, table: dict[str, Any]) -> None:
+    def __init__(self, root: Path, package: str, table: dict[str, Any], others: set[str]) -> None:
         self.root = root
-        self.package: str = table["package"]
+        self.package = package
         self.path = Path(table["path"])
+        self.refused = others - set(table["uses"])
         self.may_use = closure(table["layers"])
         self.third_party: dict[str, list[str]] = table.get("third_party", {})
 
@@ -173,6 +174,8 @@ class PythonLayers:
             used = self.layer_of(rest) or "__init__"
             if used not in self.may_use[layer]:
                 yield refusal(place, layer, used, self.may_use[layer])
+        elif first in self.refused:
+            yield f"{place}: package '{self.package}' may not use package '{first}'"
         elif first in self.third_party:
             allowed = self.third_party[first]
             if layer not in allowed and not any(fnmatch(inside.as_posix(), p) for p in allowed):
@@ -182,13 +185,18 @@ class PythonLayers:
 def violations(root: Path) -> list[str]:
     """One line `file:line: ...` for each use below `root` that its layers.toml does not allow."""
     table = tomllib.loads((root / "layers.toml").read_text(encoding="utf-8"))
-    cpp, python = CppLayers(root, table["cpp"]), PythonLayers(root, table["python"])
+    cpp = CppLayers(root, table["cpp"])
+    packages = [
+        PythonLayers(root, name, each, set(table["python"]) - {name})
+        for name, each in table["python"].items()
+    ]
     found: list[str] = []
     for name in project_files(root):
         if name.parts[0] == "src" and name.suffix in {".h", ".cpp"}:
             found += cpp.check(name)
-        elif name.is_relative_to(python.path) and name.suffix == ".py":
-            found += python.check(name)
+        for python in packages:
+            if name.is_relative_to(python.path) and name.suffix == ".py":
+                found += python.check(name)
     return found
 
 

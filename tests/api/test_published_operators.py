@@ -23,7 +23,7 @@ from .test_zoo import DEFINITIONS as WELL_KNOWN
 from .test_zoo import check_definition
 
 ROWS = list(
-    csv.DictReader((files("syno.published") / "operators.csv").read_text("utf-8").splitlines())
+    csv.DictReader((files("syno_lab.published") / "operators.csv").read_text("utf-8").splitlines())
 )
 # The step of an operator's text for each name of the table.
 STEPS = {"R": "reduce", "Sp": "split", "M": "merge", "Sh": "shift", "U": "unfold", "C": "contract"}

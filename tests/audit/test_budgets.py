@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from syno import Operator, Space, Specification, UserError, explain, walk
-from syno.experiments.ablation import distance_ablation
+from syno_lab.experiments.ablation import distance_ablation
 
 DIMS = 6
 SIZES = {f"D{d}": 8 for d in range(DIMS)}

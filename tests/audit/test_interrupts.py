@@ -55,11 +55,11 @@ CALLS: dict[str, tuple[str, str]] = {
         "list(rule_effects(PAPER, max_nodes=10**8))",
     ),
     "distance_ablation": (
-        "from syno.experiments.ablation import distance_ablation",
+        "from syno_lab.experiments.ablation import distance_ablation",
         "distance_ablation(PAPER, trials=10**9)",
     ),
     "canonical_rate": (
-        "from syno.experiments.canonical import canonical_rate",
+        "from syno_lab.experiments.canonical import canonical_rate",
         "canonical_rate(PAPER, samples=10**8)",
     ),
     "why_not": (

@@ -27,7 +27,7 @@ TRAIN += ["--images", "60", "--no-latency"]
 # Where a command is in the middle of its work, by what it calls then.
 MIDDLE = {
     "train": "syno.study.training.train.Results.add",
-    "bench table": "syno.benchmark.generator.Trainer.train",
+    "bench table": "syno_lab.benchmark.generator.Trainer.train",
 }
 # Commands that continue something, and the test that tries two of them where it is not this one.
 ELSEWHERE = {
@@ -35,7 +35,7 @@ ELSEWHERE = {
     "test_of_two_that_adapt_at_once_the_second_is_refused",
     "bench adaptation": "tests/adaptation/pipeline/test_journal.py::"
     "test_a_second_process_is_refused_and_continues_when_the_first_one_ends",
-    "bench latency": "tests/experiments/test_latency.py::test_files_that_cannot_be_continued",
+    "bench latency": "tests/lab/experiments/test_latency.py::test_files_that_cannot_be_continued",
     "data prepare": "tests/data/test_records.py::test_two_processes_at_once_write_one_set",
     "experiment projection": "tests/cli/test_one_name.py::test_a_file_is_written_by_one",
     "resume": "tests/e2e/test_two_searches.py::test_two_that_resume_at_once_share_the_evaluations",
@@ -99,7 +99,7 @@ def test_of_two_that_train_the_second_is_refused(
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from syno.benchmark import Configuration, new_table
+    from syno_lab.benchmark import Configuration, new_table
 
     given = {
         "name": "made",
@@ -169,11 +169,11 @@ def alone(module: str, name: str) -> Callable[..., object]:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("syno.benchmark.generator", "generate"),
-        ("syno.benchmark.latency", "measure_latencies"),
-        ("syno.experiments.ranking", "run"),
-        ("syno.experiments.projection", "compare_projection"),
-        ("syno.experiments.layers.bench", "bench_layers"),
+        ("syno_lab.benchmark.generator", "generate"),
+        ("syno_lab.benchmark.latency", "measure_latencies"),
+        ("syno_lab.experiments.ranking", "run"),
+        ("syno_lab.experiments.projection", "compare_projection"),
+        ("syno_lab.experiments.layers.bench", "bench_layers"),
     ],
 )
 def test_each_function_that_continues_a_file_is_alone_with_it(

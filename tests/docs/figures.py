@@ -303,7 +303,7 @@ def read(file: str) -> Any:
     """What a file holds; see the head of this module."""
     path = ROOT / file
     if path.suffix == ".jsonl":
-        from syno.experiments.ranking import Table
+        from syno_lab.experiments.ranking import Table
 
         return Table.read(path)
     if path.suffix == ".py":
@@ -328,7 +328,7 @@ _AGREEMENTS: dict[int, tuple[Any, Any]] = {}
 
 def _agreement(table: Any) -> Any:
     """That of a table, computed once."""
-    from syno.experiments.agreement import agreement
+    from syno_lab.experiments.agreement import agreement
 
     if id(table) not in _AGREEMENTS:
         _AGREEMENTS[id(table)] = table, agreement(table)

@@ -47,8 +47,8 @@ def exported(format: str) -> Callable[[Path], object]:
 
 
 def table(path: Path) -> None:
-    from syno.benchmark import Configuration, Row, Table
     from syno.operators.specification import Specification
+    from syno_lab.benchmark import Configuration, Row, Table
 
     specification = Specification("[N, C, H]", "[N, C, H]", ["N: 0", "C: 1", "H: 1"])
     configuration = Configuration("a", "b", "digits", "cnn-small", {}, {})

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from syno import Space, Specification, Tree, UserError, check_rule, walk
-from syno.experiments.ablation import distance_ablation
-from syno.experiments.canonical import canonical_rate
+from syno_lab.experiments.ablation import distance_ablation
+from syno_lab.experiments.canonical import canonical_rate
 
 SMALL = Specification(
     "[C_in: unordered, H]",

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import importlib
 import keyword
 import os
@@ -25,6 +26,7 @@ from syno._util.checks import short, shown
 from syno._util.errors import UserError, nearest
 from syno._util.options import Options
 from syno.cli import output
+from syno.cli.extension import extensions
 from syno.cli.options import FORMER_STORE, built, parameters
 
 OK = 0
@@ -42,6 +44,7 @@ class Command(click.Command):
     """A command with examples at the end of its help, from the file of its name."""
 
     full_name = ""  # with the group it belongs to, such as "zoo list"
+    package = ""  # whose folder `examples` has its examples
 
     @property
     def examples(self) -> list[tuple[str, str]]:
@@ -50,7 +53,7 @@ class Command(click.Command):
         from importlib.resources import files
 
         first, *rest = self.full_name.split()
-        path = files("syno.cli") / "examples" / f"{first}.toml"
+        path = files(self.package) / "examples" / f"{first}.toml"
         found = tomllib.loads(path.read_text(encoding="utf-8"))[first]
         for word in rest:
             found = found[word]
@@ -119,7 +122,10 @@ class Group(Command, click.Group):
 
     def _parts(self) -> list[Command]:
         for name in self.modules:
-            importlib.import_module(f"syno.cli.commands.{name}")
+            importlib.import_module(f"{self.package}.commands.{name}")
+        for each in extensions():
+            for name in each.parts.get(self.full_name, ()):
+                importlib.import_module(f"{each.package}.commands.{name}")
         return _PARTS[self.full_name]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -148,7 +154,7 @@ def command(name: str, kind: type[Kind]) -> Callable[[Callable[[Kind], int | Non
         made = Command(
             name.split()[-1], callback=run, params=parameters(kind), help=function.__doc__
         )
-        made.full_name = name
+        made.full_name, made.package = name, _package(function)
         first, *rest = name.split()
         if rest:
             _PARTS.setdefault(first, []).append(made)
@@ -165,7 +171,7 @@ def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
 
     Args:
         name: the name of the group.
-        modules: modules of `syno.cli.commands` that contain further commands of the group.
+        modules: modules beside that of the group that contain further commands of it.
     """
 
     def decorate(function: Callable[[], None]) -> Group:
@@ -175,10 +181,15 @@ def group(name: str, *modules: str) -> Callable[[Callable[[], None]], Group]:
                 output.echo(ctx.get_help())
 
         made = Group(name, callback=shown, help=function.__doc__, invoke_without_command=True)
-        made.full_name, made.modules = name, modules
+        made.full_name, made.modules, made.package = name, modules, _package(function)
         return made
 
     return decorate
+
+
+def _package(function: Callable[..., object]) -> str:
+    """The package whose folder `commands` has the module of a command."""
+    return function.__module__.rpartition(".commands.")[0]
 
 
 def _module_name(command: str) -> str:
@@ -211,12 +222,18 @@ def _unknown(group: click.Group, ctx: click.Context, word: str) -> click.UsageEr
 class LazyGroup(click.Group):
     """A group that imports the module of a command when the command runs.
 
-    `commands_by_name` maps each name to a line of help, so that the overview needs no import.
+    `commands_by_name` maps each name to a line of help, so that the overview needs no import. The
+    commands of extensions come behind them.
     """
 
     def __init__(self, *args: Any, commands_by_name: Mapping[str, str], **options: Any) -> None:
         super().__init__(*args, **options)
-        self.commands_by_name = commands_by_name
+        self._own = commands_by_name
+
+    @functools.cached_property
+    def commands_by_name(self) -> dict[str, str]:
+        """The line of help of each command."""
+        return dict(self._own) | {k: v for each in extensions() for k, v in each.commands.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which a new user needs them."""
@@ -226,7 +243,8 @@ class LazyGroup(click.Group):
         """Import and return the command of this name, None if there is none."""
         if cmd_name not in self.commands_by_name:
             return None
-        module = importlib.import_module(f"syno.cli.commands.{_module_name(cmd_name)}")
+        package = next((e.package for e in extensions() if cmd_name in e.commands), "syno.cli")
+        module = importlib.import_module(f"{package}.commands.{_module_name(cmd_name)}")
         found = module.command
         assert isinstance(found, click.Command)
         return found

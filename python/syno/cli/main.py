@@ -36,8 +36,7 @@ COMMANDS = {
     "export-network": "Write a trained network of a study as code that runs without Syno.",
     "rules": "List, show and check the rules of the search.",
     "data": "List, show and prepare data sets.",
-    "experiment": "Repeat experiments of the paper.",
-    "bench": "Measure the speed of enumerations and of compiled operators.",
+    "bench": "Measure the speed of networks, operators and searches.",
     "doctor": "Check the installation, and print how to fix problems.",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,11 @@ from syno._util.options import Options, option
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
+from syno.store.environment import capture_environment
 
 if TYPE_CHECKING:
+    import torch
+
     from syno.engines.compare import Comparison
     from syno.engines.engine import Engine
 
@@ -65,8 +69,8 @@ def command(given: _Arguments) -> int:
     """
     from syno.engines.compare import compare_engines
     from syno.engines.picture import save_engines
-    from syno.experiments.networks import described, networks_with_operators
     from syno.operands.layers import ORIGINAL
+    from syno.operands.networks import networks_with_operators
     from syno.operators.specification import checked_binding
 
     engines = _engines(options.engine_names(given.engines), given.schedules)
@@ -90,7 +94,7 @@ def command(given: _Arguments) -> int:
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
         )
     if given.as_json:
-        print_results(described(found, given.model, example))
+        print_results(_described(found, given.model, example))
     else:
         _print(found, given.model, given.batch)
     if given.picture is not None:
@@ -125,3 +129,27 @@ def _print(found: Comparison, model: str, batch: int) -> None:
         output.echo(f"{found.rival} is the fastest other engine {without(found.missing)}")
     for (network, engine), reason in found.failures.items():
         output.echo(f"{network} in {engine}: not measured: {reason}")
+
+
+def _described(found: Comparison, model: str, example: torch.Tensor) -> dict[str, object]:
+    """Everything that was measured, as plain values, with the machine."""
+    return {
+        "model": model,
+        "input": list(example.shape),
+        **found.to_json(),
+        "packages": _packages(),
+        "environment": dataclasses.asdict(capture_environment(threads=found.threads, rules="")),
+    }
+
+
+def _packages() -> dict[str, str]:
+    """The versions of the packages that hold the engines."""
+    from importlib import metadata
+
+    versions = {}
+    for name in ("torch", "onnxruntime", "openvino", "apache-tvm"):
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions

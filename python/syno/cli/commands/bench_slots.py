@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from syno._util import numbers as fmt
 from syno._util.options import Options, option
+from syno._util.tables import Table
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
 from syno.operands.options import study as study_option
+from syno.store.environment import capture_environment
 
 if TYPE_CHECKING:
     from syno.measure.slots import SlotsRun
@@ -40,7 +44,6 @@ def command(given: _Arguments) -> int:
     original layer counts. The pooling before a slot of stride 2 counts, too. Layers that no
     operator replaces, and the overhead of an eager network between its layers, do not count.
     """
-    from syno.experiments.slots import described
     from syno.measure.slots import network_with_slots, time_slots
     from syno.operands.layers import fit_to_network, layer_specification
     from syno.operands.lookup import named_operators
@@ -64,15 +67,13 @@ def command(given: _Arguments) -> int:
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
         )
     if given.as_json:
-        print_results(described(run, given.model, given.batch))
+        print_results(_described(run, given.model, given.batch))
     else:
         _print(run, given.model, given.batch)
     return framework.OK
 
 
 def _print(run: SlotsRun, model: str, batch: int) -> None:
-    from syno.experiments.tables import slots_table
-
     count = sum(run.counts.values())
     title = (
         f"{count} slots of {model}, {len(run.counts)} kinds, batch {batch}, "
@@ -80,4 +81,35 @@ def _print(run: SlotsRun, model: str, batch: int) -> None:
     )
     controls = {name: each.text() for name, each in run.kernels.controls.items()}
     output.measured(title, noisy=run.kernels.noisy, controls=controls)
-    output.show(slots_table(run))
+    output.show(_table(run))
+
+
+def _described(run: SlotsRun, model: str, batch: int) -> dict[str, object]:
+    """Everything that was measured, as plain values, on which machine."""
+    kernels = run.kernels
+    return {
+        "model": model,
+        "batch": batch,
+        "slots": [dataclasses.asdict(time) for time in run.times],
+        "kinds": run.counts,
+        "kernels": [dataclasses.asdict(time) for time in kernels.times],
+        "controls": {name: dataclasses.asdict(each) for name, each in kernels.controls.items()},
+        "noisy": kernels.noisy,
+        "rounds": kernels.rounds,
+        "environment": dataclasses.asdict(capture_environment(threads=kernels.threads, rules="")),
+    }
+
+
+def _table(run: SlotsRun) -> Table:
+    """A table of the times of all slots of a network, for each operator."""
+    original = run.times[0]
+    return Table.of(
+        run.times,
+        ("operator", lambda time: time.name),
+        ("replaced>", lambda time: str(time.replaced)),
+        ("best ms>", lambda time: f"{time.best_ms:.3f}"),
+        ("median ms>", lambda time: f"{time.median_ms:.3f}"),
+        ("over the baseline>", lambda time: f"{original.best_ms / time.best_ms:.2f}x"),
+        ("MACs>", lambda time: fmt.count(time.macs)),
+        ("params>", lambda time: fmt.count(time.params)),
+    )

@@ -12,7 +12,7 @@ from syno._util.options import Options, option
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno.experiments.demonstration import Demonstration
+    from syno.demonstration import Demonstration
     from syno.report import Report
     from syno.store import StudySummary
 
@@ -46,7 +46,7 @@ def command(given: _Arguments) -> int:
             json.dumps({"would": text}) if given.as_json else f"would {text}; 3 to 6 minutes"
         )
         return framework.OK
-    from syno.experiments.demonstration import demonstrate, make_folder
+    from syno.demonstration import demonstrate, make_folder
 
     began = time.monotonic()
     make_folder(given.out)
@@ -80,7 +80,7 @@ def _search(out: Path, operators: int, seed: int) -> StudySummary:
 
 
 def _print(result: Demonstration, report: Report, out: Path) -> None:
-    from syno.experiments.tables import facts, front_table
+    from syno.demonstration import facts, front_table
 
     output.show(front_table(result, report))
     for name, value in facts(result, out):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from syno._util.errors import UserError
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
+from syno.cli.extension import DrawFigures, extensions
 from syno.operands.options import study as study_option
 
 if TYPE_CHECKING:
@@ -68,32 +70,23 @@ def command(given: _Arguments) -> int:
 
 
 def _figures(given: _Arguments, folder: Path) -> int:
-    from syno.report.figures import Missing, read_sources, write_figures
-
     if given.final or given.png or given.study is not None:
         raise UserError("--final, --png and --study are for the page\n  expected: not --figures")
-    sources = read_sources(given.results, _present_store(given))
-    only = options.names(given.only)
-    found = write_figures(sources, folder, only)
-    missing = [each for each in found if isinstance(each, Missing) or each.published_only]
-    written = [each for each in found if not isinstance(each, Missing)]
-    if given.as_json:
-        output.print_json(
-            {
-                "written": {each.plan.name: [str(file) for file in each.files] for each in written},
-                "missing": {each.plan.name: each.plan.command for each in missing},
-                "ignored": sources.ignored,
-            }
+    modules = [each.figures for each in extensions() if each.figures]
+    if not modules:
+        raise UserError(
+            "no package that draws the figures is installed\n"
+            "  what to do: install Syno with its package syno_lab"
         )
-        return framework.OK if written else framework.NEGATIVE
-    for each in written:
-        alone = ", published values alone" if each.published_only else ""
-        output.echo(
-            f"wrote {each.files[0]} (.png, .csv): {each.plan.paper}, {each.plan.title}{alone}"
-        )
-    for absent in missing:
-        output.echo(f"no data for {absent.plan.name} ({absent.plan.paper}): {absent.plan.command}")
-    return framework.OK if written else framework.NEGATIVE
+    draw: DrawFigures = importlib.import_module(modules[0]).draw
+    wrote = draw(
+        given.results,
+        _present_store(given),
+        folder,
+        options.names(given.only),
+        as_json=given.as_json,
+    )
+    return framework.OK if wrote else framework.NEGATIVE
 
 
 def _present_store(given: _Arguments) -> str | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from syno.codegen.verify import Verification
 
 
-@framework.group("zoo", "bench_kernels")
+@framework.group("zoo")
 def command() -> None:
     """List, show, verify and time well-known operators.
 

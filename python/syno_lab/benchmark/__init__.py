@@ -1,0 +1,39 @@
+"""A benchmark of search methods: tables of trained operators, and replays without training."""
+
+from syno_lab.benchmark.configuration import Configuration
+from syno_lab.benchmark.experiment import SearchResults, compare_methods
+from syno_lab.benchmark.generator import generate, new_table
+from syno_lab.benchmark.goal import Goal
+from syno_lab.benchmark.noise import Noise, OrbitNoise, noise_of, orbit_noise_of
+from syno_lab.benchmark.scores import Comparison, MethodScore, Quartiles, Reach, compare, score
+from syno_lab.benchmark.simulation import MethodSpec, Replay, Step, replay, replay_all
+from syno_lab.benchmark.table import Latency, Result, Row, Table, load
+
+__all__ = [
+    "Comparison",
+    "Configuration",
+    "Goal",
+    "Latency",
+    "MethodScore",
+    "MethodSpec",
+    "Noise",
+    "OrbitNoise",
+    "Quartiles",
+    "Reach",
+    "Replay",
+    "Result",
+    "Row",
+    "SearchResults",
+    "Step",
+    "Table",
+    "compare",
+    "compare_methods",
+    "generate",
+    "load",
+    "new_table",
+    "noise_of",
+    "orbit_noise_of",
+    "replay",
+    "replay_all",
+    "score",
+]

@@ -1,0 +1,315 @@
+"""Generates a table: enumerates its space, then trains every operator with a fixed recipe.
+
+Results are appended to `NAME.jsonl.gz.journal` as they come, and packed into the table after every
+`PACK` of them, so that a killed run continues where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from syno._util.checks import json_content
+from syno._util.errors import UserError
+from syno._util.file_lock import one_writer
+from syno.operators.operator import Operator
+from syno_lab.benchmark.configuration import Configuration
+from syno_lab.benchmark.table import (
+    BASELINE,
+    Latency,
+    Result,
+    Row,
+    Table,
+    as_line,
+    dumped,
+    from_line,
+)
+
+if TYPE_CHECKING:
+    from syno.study.evaluate.loading import NamedData
+    from syno.study.evaluate.network import Network
+    from syno.train import Fidelity
+
+PACK = 25
+# A job whose process ended this often is a failure.
+MOST_STARTS = 3
+# The enumeration must end before this number of nodes.
+_MAX_NODES = 20_000_000
+
+# The number of an operator, and a seed.
+Job = tuple[int, int]
+Progress = Callable[[int, int, str], None]
+
+
+def new_table(configuration: Configuration, data_dir: str | None = None) -> Table:
+    """Enumerate the space of a configuration. Nothing is trained.
+
+    Raises:
+        UserError: if the space is too large to be enumerated, or empty.
+    """
+    from syno.network.sampler import Sampler
+    from syno.network.surgery import slot_bindings
+    from syno.operators.specification import Specification
+    from syno.store import capture_environment
+
+    network = Trainer(configuration, data_dir).network(0)
+    given = dict(configuration.specification)
+    given["passed_through"] = [tuple(pair) for pair in given.get("passed_through", [])]
+    layers = slot_bindings(network.template, Specification(**given))
+    specification = configuration.specification_for(layers, network.macs or 0)
+    sampler = Sampler.from_specification(specification, max_nodes=_MAX_NODES)
+    if not sampler.statistics()["exhausted"]:
+        raise UserError(
+            f"the space of table '{configuration.name}' was not enumerated completely with "
+            f"{_MAX_NODES:,} nodes\n  what to do: a smaller max_depth, or smaller budgets"
+        )
+    first: dict[str, Operator] = {}
+    for operator in sampler.operators:
+        first.setdefault(operator.key, operator)
+    if not first:
+        raise UserError(f"the space of table '{configuration.name}' has no operator")
+    keys = sorted(first)
+    random.Random(configuration.order_seed).shuffle(keys)
+    rows = []
+    for key in keys[: configuration.operators]:
+        _, report = network.with_operator(first[key])
+        macs, params = network.cost(first[key], report)
+        rows.append(Row(key, first[key].text, macs or 0, params))
+    environment = asdict(capture_environment(threads=1, rules=sampler.rules))
+    environment["space"] = len(keys)
+    made = Table(configuration, specification, environment, rows, network.macs or 0, network.params)
+    return made.with_orbits(configuration.symmetries)
+
+
+def adopt(path: Path, configuration: Configuration) -> None:
+    """Give the symmetries of a configuration to an existing table.
+
+    Raises:
+        UserError: if the configuration differs from that of the table in anything else.
+    """
+    table, _ = recovered(path)
+    plain = [
+        c.to_json() | {"symmetries": [], "summary": ""}
+        for c in (table.configuration, configuration)
+    ]
+    before, after = (json.loads(json.dumps(content)) for content in plain)
+    if before != after:
+        other = ", ".join(name for name in after if after[name] != before.get(name))
+        raise UserError(
+            f"table '{path}' was made with another configuration\n"
+            f"  different: {other}\n"
+            "  what to do: name another file with --out, or leave out --configuration"
+        )
+    with Journal(path) as journal:
+        journal.pack(table.with_orbits(configuration.symmetries))
+
+
+def jobs(table: Table) -> Iterator[Job]:
+    """Yield all trainings of a table that are known so far, in their order.
+
+    First the original network, then every operator with seed 0. When these are done, those at the
+    start of the order and the best ones with more seeds.
+    """
+    given = table.configuration
+    count = len(table.rows)
+    yield from ((BASELINE, seed) for seed in range(given.best_repeats))
+    yield from ((number, 0) for number in range(count))
+    first = {r.operator: r for r in table.results if r.seed == 0 and r.operator != BASELINE}
+    if len(first) < count:
+        return
+    for number in range(min(given.repeated, count)):
+        yield from ((number, seed) for seed in range(given.repeats))
+    values = {i: table.objective.of(r.accuracy, {"loss": r.loss}) for i, r in first.items()}
+    good = {i: table.objective.score(v) for i, v in values.items() if v is not None}
+    order = sorted(good, key=lambda i: (-good[i], i))
+    for number in sorted(order[: given.best]):
+        yield from ((number, seed) for seed in range(given.best_repeats))
+
+
+class Trainer:
+    """Trains the operators of a table; data and networks are built once."""
+
+    def __init__(self, configuration: Configuration, data_dir: str | None = None) -> None:
+        from syno.study.evaluate.loading import load_for
+
+        self._configuration = configuration
+        self._fidelity: Fidelity = configuration.made_fidelity()
+        self.data: NamedData = load_for(
+            configuration.data,
+            data_dir,
+            self._fidelity,
+            configuration.tokenizer,
+            progress=False,
+        )
+        self._networks: dict[int, Network] = {}
+
+    def network(self, seed: int) -> Network:
+        """Return the network with the initial weights of a seed."""
+        from syno.study.evaluate.network import Network
+
+        if seed not in self._networks:
+            self._networks[seed] = Network.named(
+                self._configuration.model,
+                self._configuration.model_options,
+                self.data,
+                seed,
+                size=self._fidelity.resolution,
+                context=self._fidelity.context,
+            )
+        return self._networks[seed]
+
+    def train(self, table: Table, job: Job) -> Result:
+        """Train one operator, or the original network, with one seed."""
+        from syno.train import DEFAULT_STOPPERS, ProcessorTimeLimit, train
+
+        number, seed = job
+        network = self.network(seed)
+        if number == BASELINE:
+            net = network.original()
+        else:
+            text = table.rows[number].text
+            net, _ = network.with_operator(Operator.from_text(text, table.specification))
+        began = time.process_time()
+        stoppers = (*DEFAULT_STOPPERS, ProcessorTimeLimit(self._configuration.deadline_s, began))
+        outcome = train(net, self.data, self._fidelity, seed, stoppers=stoppers)
+        curve = [_rounded(point.accuracy) for point in outcome.curve]
+        if outcome.ok:
+            curve.append(_rounded(outcome.accuracy))
+        return Result(
+            operator=number,
+            seed=seed,
+            accuracy=_rounded(outcome.accuracy) if outcome.ok else None,
+            curve=tuple(value for value in curve if value is not None),
+            losses=tuple(round(point.loss, 4) for point in outcome.curve),
+            seconds=round(time.process_time() - began, 2),
+            status=outcome.status,
+            reason=outcome.why,
+            loss=None if outcome.loss is None else round(outcome.loss, 5),
+        )
+
+
+@one_writer
+def generate(
+    path: Path,
+    *,
+    data_dir: str | None = None,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """Train what the table in a file still lacks.
+
+    Args:
+        path: the file, which `new_table` and `Table.write` made.
+        data_dir: the folder of the data.
+        limit: the maximum number of trainings.
+        progress: called after each training with (done, known trainings, what was done).
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    table, started = recovered(path)
+    trainer = Trainer(table.configuration, data_dir)
+    count = 0
+    with Journal(path) as journal:
+        while count != limit:
+            done = {(r.operator, r.seed) for r in table.results}
+            known = dict.fromkeys(jobs(table))
+            job = next((job for job in known if job not in done), None)
+            if job is None:
+                break
+            if started[job] >= MOST_STARTS:
+                why = f"the process ended {started[job]} times during the training"
+                result = Result(*job, None, (), (), 0.0, "error", why)
+            else:
+                journal.add({"started": list(job)})
+                result = trainer.train(table, job)
+            table.results.append(result)
+            journal.add(as_line(result))
+            count += 1
+            if progress is not None:
+                progress(len(done) + 1, len(known), _shown(table, result))
+            if count % PACK == 0:
+                journal.pack(table)
+        journal.pack(table)
+    return table
+
+
+class Journal:
+    """The file with what a table does not hold yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = journal_of(path).open("a", encoding="utf-8")
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Append a line."""
+        self._file.write(dumped(line))
+        self._file.flush()
+
+    def pack(self, table: Table) -> None:
+        """Write the table, and then empty the journal."""
+        table.write(self._path)
+        self._file.truncate(0)
+
+
+def journal_of(path: Path) -> Path:
+    """Return the path of the journal of a table."""
+    return path.with_name(path.name + ".journal")
+
+
+def recovered(path: Path) -> tuple[Table, Counter[Job]]:
+    """Read a table with what its journal adds, and write it.
+
+    Returns:
+        The table, and how often each training was started without a result.
+    """
+    table = Table.read(path)
+    results = {(r.operator, r.seed): r for r in table.results}
+    latencies = {latency.operator: latency for latency in table.latencies}
+    started: Counter[Job] = Counter()
+    file = journal_of(path)
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), start=1):
+        what = f"line {number} of the journal '{file}'"
+        content = json_content(what, line)
+        if isinstance(content, dict) and "started" in content:
+            started[_started(what, content)] += 1
+            continue
+        record = from_line(what, content)
+        if isinstance(record, Latency):
+            latencies[record.operator] = record
+        elif isinstance(record, Result):
+            results[record.operator, record.seed] = record
+    for job in results:
+        started.pop(job, None)
+    table.results, table.latencies = list(results.values()), list(latencies.values())
+    return table, started
+
+
+def _started(what: str, content: dict[str, object]) -> Job:
+    match content["started"]:
+        case [int(operator), int(seed)]:
+            return operator, seed
+    raise UserError(f"{what} names no training that was started")
+
+
+def _shown(table: Table, result: Result) -> str:
+    name = "original" if result.operator == BASELINE else table.rows[result.operator].key[:8]
+    value = result.reason if result.accuracy is None else f"{result.accuracy:.4f}"
+    return f"{name} seed {result.seed}: {value} in {result.seconds:.1f} s"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 5)

@@ -1,0 +1,96 @@
+"""The latencies of a table: each operator in the compiled network, beside the original network.
+
+It is a pass of its own, because it needs a quiet machine. Like the trainings, it can be stopped and
+continued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from syno._util.errors import UserError
+from syno._util.file_lock import one_writer
+from syno._util.torch_threads import torch_threads
+from syno.measure.timing import Timing, interleaved
+from syno.operators.operator import Operator
+from syno.study.evaluate.engines import Shared
+from syno_lab.benchmark.generator import PACK, Journal, Progress, Trainer, recovered
+from syno_lab.benchmark.table import Latency, Row, Table, as_line
+
+if TYPE_CHECKING:
+    from syno.study.evaluate.network import Network
+
+REPEATS, WARMUP = 400, 20
+
+
+@one_writer
+def measure_latencies(
+    path: Path,
+    *,
+    data_dir: str | None = None,
+    limit: int | None = None,
+    repeats: int = REPEATS,
+    progress: Progress | None = None,
+) -> Table:
+    """Measure the operators of a table that have a result and no latency yet.
+
+    The network runs with batch size 1 on one thread, in turns with the original network, both
+    compiled by `syno.compile`.
+
+    Args:
+        path: the file of the table.
+        data_dir: the folder of the data, whose sizes the network has.
+        limit: the maximum number of operators.
+        repeats: the number of timed runs.
+        progress: called after each operator with (done, operators with a result, what was done).
+    """
+    table, _ = recovered(path)
+    network = Trainer(table.configuration, data_dir).network(0)
+    example = network.inputs(1)
+    done = {latency.operator for latency in table.latencies}
+    waiting = [n for n in sorted(table.numbers.values()) if n not in done][:limit]
+    with Journal(path) as journal, torch_threads(1), torch.inference_mode():
+        shared = Shared(network)
+        original = shared.prepared(network.original().eval(), example, is_original=True)
+        for count, number in enumerate(waiting, 1):
+            row = table.rows[number]
+            found = _measured(table, network, row, number, shared, original, example, repeats)
+            table.latencies.append(found)
+            journal.add(as_line(found))
+            if progress is not None:
+                shown = (
+                    found.reason if found.ratio is None else f"{found.ratio:.2f} of the original"
+                )
+                progress(len(done) + count, len(table.numbers), f"{row.key[:8]}: {shown}")
+            if count % PACK == 0:
+                journal.pack(table)
+        journal.pack(table)
+    return table
+
+
+def _measured(
+    table: Table,
+    network: Network,
+    row: Row,
+    number: int,
+    shared: Shared,
+    original: Callable[[], object],
+    example: torch.Tensor,
+    repeats: int,
+) -> Latency:
+    operator = Operator.from_text(row.text, table.specification)
+    with torch.inference_mode(False):
+        net, _ = network.with_operator(operator)
+    try:
+        own = shared.prepared(net.eval(), example, is_original=False)
+    except UserError as error:
+        return Latency(number, None, None, str(error).partition("\n")[0])
+    for call in (own, original):
+        for _ in range(WARMUP):
+            call()
+    mine, beside = map(Timing.of, interleaved([own, original], repeats, repeated=False))
+    return Latency(number, round(mine.median_ms, 5), round(mine.median_ms / beside.median_ms, 4))
