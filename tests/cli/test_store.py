@@ -1,8 +1,10 @@
-"""`syno store`: damage is listed, and what is intact is saved."""
+"""`syno store`: damage is listed, and a store is copied."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -34,15 +36,14 @@ def test_a_store_that_is_whole_is_said_to_be(runs: str) -> None:
     assert content["findings"] == []
 
 
-def test_damage_is_listed_with_what_can_be_saved(damaged: str) -> None:
+def test_damage_is_listed_with_what_to_do(damaged: str) -> None:
     done = syno("check", damaged)
     assert done.exit_code == 1
     assert "table evaluation, row 3: its content is not what was written" in done.stdout
-    assert "can be recovered: study 'digits-1': 2 of 3 trials" in done.stdout
-    assert f"next: syno store recover --store {damaged} NEW" in done.stderr
+    assert "what to do: restore a copy; `sqlite3" in done.stderr
     content = json.loads(syno("check", damaged, "--json").stdout)
     assert content["whole"] is False
-    assert content["can_be_saved"] == ["study 'digits-1': 2 of 3 trials"]
+    assert content["findings"][0].startswith("table evaluation, row 3")
 
 
 @pytest.mark.parametrize(
@@ -66,30 +67,27 @@ def test_every_command_refuses_a_damaged_store(
     done = CliRunner().invoke(cli, [damaged if word == "STORE" else word for word in command])
     assert done.exit_code == 2
     assert f"error: the store '{damaged}' is damaged: table evaluation, row 3" in done.stderr
-    assert f"what to do: `syno store recover --store {damaged} NEW`" in done.stderr
+    assert f"what to do: restore a copy; `sqlite3 {damaged} .recover` reads rows" in done.stderr
     assert Path(damaged).read_bytes() == before
 
 
-def test_what_is_intact_is_saved(damaged: str, tmp_path: Path) -> None:
-    new = tmp_path / "saved.db"
-    done = syno("recover", damaged, str(new))
-    assert done.exit_code == 0
-    assert "recovered study 'digits-1': 2 of 3 trials" in done.stdout
-    assert f"next: syno resume --store {new}" in done.stderr
-    assert syno("check", str(new)).exit_code == 0
-    again = syno("recover", damaged, str(new))
-    assert again.exit_code == 2
-    assert "already exists" in again.stderr
-    content = json.loads(syno("recover", damaged, str(tmp_path / "2.db"), "--json").stdout)
-    assert content["studies"] == [{"name": "digits-1", "trials": 2, "of_trials": 3, "events": 7}]
-
-
-def test_nothing_to_save_is_a_negative_result(runs: str, tmp_path: Path) -> None:
+def test_a_copy_is_named_when_the_store_is_damaged(runs: str, tmp_path: Path) -> None:
+    done = syno("backup", "--store", runs)
+    copied = Path(f"{runs}.backup")
+    assert (done.exit_code, done.stdout) == (0, f"wrote {copied}\n")
     with sqlite3.connect(runs) as connection:
-        connection.execute("UPDATE study SET settings = '{'")
+        connection.execute("UPDATE evaluation SET reason = 'none' WHERE id = 3")
     connection.close()
-    done = syno("recover", runs, str(tmp_path / "saved.db"))
-    assert done.exit_code == 1
-    assert "no study could be recovered" in done.stderr
-    rest = json.loads((tmp_path / "saved.db.rest.json").read_text())
-    assert len(rest["rows"]["evaluation"]) == 3
+    said = syno("check", runs).stderr
+    assert re.search(r"what to do: '.*\.backup' is a copy of 20\d\d-.*: move the store away", said)
+    content = copied.read_bytes()
+    again = syno("backup", "--store", runs)
+    assert again.exit_code == 2
+    assert "is damaged: table evaluation, row 3" in again.stderr
+    assert copied.read_bytes() == content
+    shutil.copy(copied, runs)
+    assert syno("check", runs).exit_code == 0
+    other = tmp_path / "other.db"
+    found = json.loads(syno("backup", "--store", runs, "--out", str(other), "--json").stdout)
+    assert found == {"store": runs, "backup": str(other)}
+    assert "is the store itself" in syno("backup", "--store", runs, "--out", runs).stderr

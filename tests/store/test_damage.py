@@ -1,4 +1,4 @@
-"""A store that is not as it was written is refused: which row, what can be saved, and how."""
+"""A store that is not as it was written is refused: which row, and what to do. Copies of stores."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import syno.store
 from syno._util.errors import InternalError, UserError
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.store import DamagedError, Outcome, Store, Worker, recover, schema
+from syno.store import DamagedError, Snapshots, Store, Worker, back_up, schema
 from syno.store.operators import KEY_VERSION, Keys
 from syno.store.records import digest
 from syno.store.rows import change
 from syno.store.seals import seal_of_stored
-from syno.store.wal import read_log
+from syno.store.snapshot import INTERVAL_S
 
 from .sample import BASELINE, ENVIRONMENT, TRAINED
 
@@ -82,7 +82,7 @@ def refusal(path: Path, **options: bool) -> str:
 
 
 @pytest.mark.parametrize("options", [{}, {"create": False}, {"read_only": True}])
-def test_one_bit_of_an_operator_names_its_row_and_what_can_be_saved(path, options):
+def test_one_bit_of_an_operator_names_its_row(path, options):
     content = path.read_bytes()
     line = b"shift o2 1"
     assert content.count(line) == 8
@@ -90,8 +90,7 @@ def test_one_bit_of_an_operator_names_its_row_and_what_can_be_saved(path, option
     path.write_bytes(content.replace(line, b"shift o2 3", 1))
     message = refusal(path, **options)
     assert re.search(r"is damaged: table operator, row \d: its content is not what was", message)
-    assert re.search(r"can be saved: study 'study': \d of 8 trials", message)
-    assert f"`syno store recover --store {path} NEW`" in message
+    assert f"`sqlite3 {path} .recover` reads rows" in message
 
 
 def test_a_key_that_does_not_follow_from_the_text_names_the_row(path):
@@ -137,11 +136,17 @@ def test_a_key_of_another_algorithm_is_no_damage(path):
 
 
 @pytest.mark.parametrize("byte", [0, 17, 18, 19, 20, 21, 44, 56, 59])
-def test_a_damaged_header_is_noticed(path, byte):
+def test_a_damaged_header_is_noticed_or_changes_nothing(path, byte):
+    with Store.open(str(path), read_only=True) as store:
+        expected = store.summary().to_json()
     content = bytearray(path.read_bytes())
     content[byte] ^= 0x40
     path.write_bytes(content)
-    assert "is damaged: file, page 1: its header is not" in refusal(path)
+    try:
+        with Store.open(str(path), read_only=True) as store:
+            assert store.summary().to_json() == expected
+    except DamagedError as error:
+        assert error.found
 
 
 @pytest.mark.parametrize("gone", [1, 1275, 4096])
@@ -205,14 +210,14 @@ def test_what_is_in_free_space_does_not_matter(path):
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "header", "remove"])
-def test_a_damaged_log_takes_no_answer_with_it_in_silence(path, tmp_path, damage):
+def test_a_damaged_log_gives_an_earlier_state_or_is_refused(path, tmp_path, damage):
+    """SQLite leaves out what is damaged in its log; what is left is whole."""
     copied = tmp_path / "copied.db"
     with Store.open(str(path)) as store:  # what it writes stays in the log while it is open
         fill(store, "second")
         for ending in ("", "-wal", "-shm"):
             Path(f"{copied}{ending}").write_bytes(Path(f"{path}{ending}").read_bytes())
-    with Store.open(str(path), read_only=True) as store:
-        expected = store.summary("second").to_json()
+        events = {study.name: store.events(study) for study in store.studies()}
     log = Path(f"{copied}-wal")
     content = bytearray(log.read_bytes())
     if damage == "flip":
@@ -224,15 +229,13 @@ def test_a_damaged_log_takes_no_answer_with_it_in_silence(path, tmp_path, damage
     log.write_bytes(content)
     if damage == "remove":
         log.unlink()
-    message = refusal(copied, read_only=True)
-    assert "the log beside it (-wal)" in message
-    done = recover(str(copied), str(tmp_path / "saved.db"))
-    first = done.studies[0]
-    assert (first.trials, first.of_trials) == (8, 8)
-    if damage == "header":  # the pages in it are whole
-        with Store.open(str(tmp_path / "saved.db"), read_only=True) as store:
-            found = store.summary("second").to_json()
-        assert found["evaluations"] == expected["evaluations"]
+    try:
+        with Store.open(str(copied)) as store:
+            for study in store.studies():
+                found = store.events(study)
+                assert found == events[study.name][: len(found)]
+    except DamagedError as error:
+        assert error.found
 
 
 def test_a_log_that_ends_in_the_middle_of_a_frame_is_that_of_a_killed_process(path, tmp_path):
@@ -245,7 +248,6 @@ def test_a_log_that_ends_in_the_middle_of_a_frame_is_that_of_a_killed_process(pa
         stream.write(b"\0" * 1000)
     with Store.open(str(copied), read_only=True) as store:
         assert [study.name for study in store.studies()] == ["study", "second"]
-    assert read_log(copied, 4096).damage == ""
 
 
 def test_a_search_that_writes_is_never_called_damaged(path):
@@ -258,65 +260,62 @@ def test_a_search_that_writes_is_never_called_damaged(path):
                 assert len(other.events(study)) == 19 + number
 
 
-def test_recover_keeps_what_a_study_can_go_on_from(path, tmp_path):
+def test_a_copy_is_whole_while_others_write(path, tmp_path):
     with Store.open(str(path)) as store:
-        whole = store.summary()
-    before = path.read_bytes()
-    sql(path, "UPDATE evaluation SET accuracy = 0.99 WHERE id = 6")
-    damaged = path.read_bytes()
-    assert damaged != before
-    new = tmp_path / "new.db"
-    done = recover(str(path), str(new))
-    assert path.read_bytes() == damaged
-    (saved,) = done.studies
-    assert (saved.trials, saved.of_trials) == (5, 8)
-    with Store.open(str(new)) as store:
-        found = store.summary()
-        assert found.events == whole.events[: len(found.events)]
-        assert found.evaluations == whole.evaluations[:4]
-        assert found.open_asks == (5,)
-        worker = Worker()
-        again = store.lease_open(found.study, worker.name)
-        assert again is not None
-        assert (again.ask, again.text) == (5, whole.evaluations[4].text)
-        store.tell(again.id, Outcome("error", reason="as before"), ENVIRONMENT)
-        worker.close()
-    rest = json.loads((tmp_path / "new.db.rest.json").read_text())
-    assert [row["id"] for row in rest["rows"]["evaluation"]] == [7, 8]
-    assert rest["rows"]["evaluation"][0]["recipe"] == TRAINED.recipe
-    assert done.rest_trials == 2
-    assert [event["sequence"] for event in rest["events"]] == list(range(13, 19))
+        study = store.study()
+        for number in range(5):
+            store.append_event(study, "note", {"number": number})
+            target = back_up(store)
+            assert target == Path(f"{path}.backup")
+            with Store.open(str(target), read_only=True) as copied:
+                assert copied.events(study) == store.events(study)
+        assert back_up(store, tmp_path / "other.db").is_file()
+        with pytest.raises(UserError, match="is the store itself"):
+            back_up(store, path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.db", "store.db", "store.db.backup"]
+    with Store.open("sqlite://") as store, pytest.raises(UserError, match="is no file"):
+        back_up(store)
 
 
-def test_recover_reads_a_file_without_header_and_with_zeroed_pages(path, tmp_path):
-    content = bytearray(path.read_bytes())
-    content[:4096] = bytes(4096)
+def test_a_damaged_store_does_not_replace_its_copy(path):
+    with Store.open(str(path)) as store:
+        target = back_up(store)
+        content = target.read_bytes()
+        sql(path, "UPDATE evaluation SET accuracy = 0.99 WHERE id = 6")
+        with pytest.raises(DamagedError, match="table evaluation, row 6"):
+            back_up(store)
+    assert target.read_bytes() == content
+    assert re.search(r"what to do: '.*store\.db\.backup' is a copy of 20\d\d-", refusal(path))
     path.write_bytes(content)
-    assert "its header is not that of a database" in refusal(path) or "not a Syno" in refusal(path)
-    (saved,) = recover(str(path), str(tmp_path / "new.db")).studies
-    assert (saved.trials, saved.of_trials) == (8, 8)
-    with Store.open(str(tmp_path / "new.db"), read_only=True) as store:
+    with Store.open(str(path)) as store:
         assert len(store.summary().trained) == 7
 
 
-def test_recover_refuses_what_it_cannot_save(path, tmp_path):
-    with pytest.raises(UserError, match="already exists"):
-        recover(str(path), str(path))
-    notes = tmp_path / "notes.txt"
-    notes.write_text("these are my notes\n" * 500)
-    with pytest.raises(UserError, match=r"nothing in .* can be saved: no row of it has a seal"):
-        recover(str(notes), str(tmp_path / "new.db"))
-    assert not (tmp_path / "new.db").exists()
-    with pytest.raises(UserError, match="there is no store"):
-        recover(str(tmp_path / "none.db"), str(tmp_path / "new.db"))
-    with pytest.raises(UserError, match="expected: the path of a new file"):
-        recover(str(path), "postgresql://user@host/database")
+def test_a_long_search_copies_its_store_at_intervals(path, monkeypatch):
+    now, told = [0.0], []
+    with Store.open(str(path)) as store:
+        snapshots = Snapshots(store, told.append, lambda: now[0])
+        target = Path(f"{path}.backup")
+        snapshots.step()
+        assert not target.exists()
+        now[0] = INTERVAL_S
+        snapshots.step()
+        assert target.is_file()
+        target.unlink()
+        snapshots.step()
+        assert not target.exists()
+        target.mkdir()  # cannot be written
+        (target / "file").touch()
+        now[0] = 2 * INTERVAL_S
+        snapshots.step()
+        (note,) = told
+        assert note.startswith("no copy of the store: ")
 
 
 def test_rows_are_written_with_their_seals_alone():
     """A statement that changes a row and not its seal would damage the store: only `rows.py` and
     the modules of seals themselves insert and update."""
-    own = {"rows.py", "sealing.py", "migrations.py", "recover.py"}
+    own = {"rows.py", "sealing.py", "migrations.py"}
     for file in sorted(Path(syno.store.__file__).parent.glob("*.py")):
         found = re.findall(r"\b(?:insert|update)\(\s*schema\.(\w+)", file.read_text())
         allowed = {"log.py": ["event", "study"], "store.py": ["schema_version"]}

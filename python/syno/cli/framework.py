@@ -37,7 +37,7 @@ INTERRUPTED = 130
 PAUSED = 143
 
 
-_FORMER_STORE_FIRST = ("resume", "status", "report", "store check", "store recover")
+_FORMER_STORE_FIRST = ("resume", "status", "report", "store check")
 
 
 class Command(click.Command):

@@ -19,7 +19,7 @@ COMMANDS = {
     "status": "Show the studies of a store and their progress.",
     "report": "Write the report of a study as a self-contained HTML page.",
     "select": "Select operators of a study for further use.",
-    "store": "Check a store for damage, and recover a damaged store.",
+    "store": "Check a store for damage, and copy it.",
     "sample": "Sample operators of a specification without training them.",
     "enumerate": "Enumerate and count all operators of a specification.",
     "show": "Print an operator: its formula, drawing, text and cost.",

@@ -32,8 +32,8 @@ from syno.store.records import (
     VerificationResult,
     WorkerRecord,
 )
-from syno.store.recover import Recovery, recover
 from syno.store.rungs import RungSummary
+from syno.store.snapshot import Snapshots, back_up
 from syno.store.spot_checks import SpotCheck
 from syno.store.state import StudyState
 from syno.store.store import Store
@@ -60,9 +60,9 @@ __all__ = [
     "Outcome",
     "ProposalRecord",
     "QuarantineRecord",
-    "Recovery",
     "RungResult",
     "RungSummary",
+    "Snapshots",
     "SpotCheck",
     "Store",
     "StudyRecord",
@@ -73,10 +73,10 @@ __all__ = [
     "Worker",
     "WorkerRecord",
     "automatic_name",
+    "back_up",
     "capture_environment",
     "check_search",
     "current_settings",
     "read_bundle",
-    "recover",
     "write_bundle",
 ]

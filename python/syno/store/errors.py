@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import shlex
@@ -14,10 +15,11 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from syno._util.errors import UserError
-from syno.store.files import is_store
 
 # Less room than this explains an I/O error: SQLite reports some failed writes by that name.
 _FULL_BELOW_BYTES = 1 << 16
+# In the definition of a table that every store has.
+_SIGN = b"syno_schema"
 # What SQLite says of a file whose header or definitions are not those that Syno wrote; it has no
 # name of its own.
 _NOT_AS_WRITTEN = ("unsupported file format", "no such table", "no such column", "no such index")
@@ -64,43 +66,56 @@ def not_a_store(where: str, found: str) -> UserError:
 class DamagedError(UserError):
     """The store is not what was written: some of it is lost or changed.
 
-    found: what is damaged, each with its table and row or page; saved: of each study, how much of
-    it can be saved, where that is known.
+    found: what is damaged, each with its table and row or page.
     """
 
-    def __init__(self, message: str, found: Sequence[str], saved: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, found: Sequence[str]) -> None:
         super().__init__(message)
         self.found = tuple(found)
-        self.saved = tuple(saved)
 
 
 _SHOWN = 3
 
 
-def damaged(
-    where: str, found: Iterable[str], saved: Sequence[str] = (), *, sealed: bool = True
-) -> DamagedError:
-    """What is damaged in the store, each with its table and row or page, and what can be done.
+def snapshot_of(path: Path) -> Path:
+    """Where the copy of a store is that searches write."""
+    return path.with_name(f"{path.name}.backup")
 
-    saved: for each study how much of it can be saved, where that is known; sealed: whether its rows
-    have seals, without which `syno store recover` does not know which of them are intact.
-    """
+
+def damaged(where: str, found: Iterable[str]) -> DamagedError:
+    """What is damaged in the store, each with its table and row or page, and what can be done."""
     listed = list(found)
     lines = [f"  {text}" for text in listed[1:_SHOWN]]
     if len(listed) > _SHOWN:
-        more = f"  and more ({len(listed)} in all)"
-        lines.append(f"{more}: `syno store check` lists them" if sealed else more)
-    lines += [f"  can be saved: {text}" for text in saved]
-    name = shlex.quote(where)
-    todo = (
-        f"`syno store recover --store {name} NEW` writes all that can be saved into a new store; "
-        "the damaged one is not changed"
-        if sealed
-        else "restore a copy; it is of an older version, whose rows have no seals, so "
-        "`sqlite3 FILE .recover` reads rows, but cannot tell which are damaged"
+        lines.append(f"  and more ({len(listed)} in all): `syno store check` lists them")
+    message = [f"the store '{where}' is damaged: {listed[0]}", *lines, *_advice(where)]
+    return DamagedError("\n".join(message), listed)
+
+
+def _advice(where: str) -> list[str]:
+    if "://" in where:  # on a server
+        return ["  what to do: restore the database from a copy"]
+    path = Path(where)
+    rows = (
+        f"`sqlite3 {shlex.quote(str(path))} .recover` reads rows, but cannot tell which are damaged"
     )
-    message = [f"the store '{where}' is damaged: {listed[0]}", *lines, f"  what to do: {todo}"]
-    return DamagedError("\n".join(message), listed, saved)
+    copied = snapshot_of(path)
+    if not copied.is_file():
+        return [f"  what to do: restore a copy; {rows}"]
+    written = datetime.datetime.fromtimestamp(copied.stat().st_mtime).astimezone()
+    return [
+        f"  what to do: '{copied}' is a copy of {written:%Y-%m-%d %H:%M:%S %Z}: move the store "
+        "away, with the files -wal and -shm beside it, and copy it to its place",
+        f"  {rows}",
+    ]
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file that SQLite does not take for a database was a store."""
+    try:
+        return _SIGN in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _sqlite_error(where: str, path: Path | None, error: sqlite3.Error, timeout: float) -> UserError:
@@ -177,8 +192,10 @@ def translated(where: str, path: Path | None, timeout: float) -> Iterator[None]:
             ) from error
         raise
     except UnicodeDecodeError as error:  # SQLite's message repeats a damaged definition
-        raise damaged(where, [f"file: text that is not UTF-8 ({error.reason})"]) from error
+        found = [f"file: text that is not UTF-8 ({error.reason})"]
+        raise damaged(where, found) from error
     except json.JSONDecodeError as error:
-        raise damaged(where, [f"file: JSON that cannot be read ({error})"]) from error
+        found = [f"file: JSON that cannot be read ({error})"]
+        raise damaged(where, found) from error
     except sqlite3.Error as error:  # from a PRAGMA on connecting, before SQLAlchemy wraps it
         raise _sqlite_error(where, path, error, timeout) from error

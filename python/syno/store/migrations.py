@@ -215,7 +215,7 @@ def migrate(connection: Connection, where: str) -> None:
                 connection.execute(text(statement.replace(_ID, id_column(connection))))
             found = step.step(connection) if step.step is not None else []
             if found:
-                raise damaged(where, map(str, found), sealed=False)
+                raise damaged(where, map(str, found))
             _stamp(connection, step.version)
     _seal_versions(connection)
 

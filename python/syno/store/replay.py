@@ -43,7 +43,6 @@ class Replay:
         self.proposals: dict[int, Expected] = {}
         self.failures: dict[int, Failures] = {}
         self.stored: dict[tuple[str, int], str] = {}
-        self.removed: set[tuple[str, int]] = set()  # rows that were taken back
 
     def take(self, event: Values) -> None:
         """The next event, as the database has it. ValueError when it is none that Syno writes."""
@@ -71,7 +70,6 @@ class Replay:
         elif kind == "released":
             self._release(data["key"])
         for place in [(table, int(row)) for table, rows in gone.items() for row in rows]:
-            self.removed.add(place)
             self.stored.pop(place, None)
         for proposal in reopened:
             self.proposals[proposal].state = PENDING

@@ -35,9 +35,8 @@ from syno.store import (
 from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
 from syno.store.engine import CLOCK, WRITES, Address, Clock, make_engine, now, parse_address
-from syno.store.errors import AskTakenError, DamagedError, damaged, not_a_store, translated
+from syno.store.errors import AskTakenError, damaged, not_a_store, translated
 from syno.store.evaluation import Evaluation
-from syno.store.files import file_findings
 from syno.store.findings import Findings
 from syno.store.limits import check_limit
 from syno.store.measurements import DeviceMeasurement, Imported
@@ -54,7 +53,6 @@ from syno.store.records import (
     StudyRecord,
     WorkerRecord,
 )
-from syno.store.recover import savable
 from syno.store.rows import add, find_or_add
 from syno.store.seals import seal
 from syno.store.state import StudyState
@@ -124,7 +122,7 @@ class Store:
                 return findings(connection, version)
             found = sqlite_findings(connection)
         if found:
-            raise damaged(self.name, map(str, found), sealed=False)
+            raise damaged(self.name, map(str, found))
         if not writable:
             raise UserError(
                 f"the store '{self.name}' has version {version} and this Syno needs version "
@@ -554,20 +552,12 @@ def _is_there(address: Address) -> bool:
 def _check_existing(
     url: str, address: Address, timeout: float, *, writable: bool, create: bool
 ) -> None:
-    """UserError for what cannot be opened as it is; DamagedError with what can be saved."""
-    try:
-        found = file_findings(address.path) if address.path is not None else []
-        if not found:
-            engine = make_engine(url, address, create=False, read_only=True, timeout=timeout)
-            with Store(engine, address, timeout) as looking:
-                found = looking._look(writable=writable, create=create)
-    except DamagedError as error:
-        saved = savable(url)
-        if not saved:
-            raise
-        raise damaged(address.name, error.found, saved) from error
+    """UserError for what cannot be opened as it is."""
+    engine = make_engine(url, address, create=False, read_only=True, timeout=timeout)
+    with Store(engine, address, timeout) as looking:
+        found = looking._look(writable=writable, create=create)
     if found:
-        raise damaged(address.name, map(str, found), savable(url))
+        raise damaged(address.name, map(str, found))
 
 
 def _study_query() -> Select[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from syno._util.errors import UserError
-from syno.store import DriverLostError, Evaluation, Outcome
+from syno.store import DriverLostError, Evaluation, Outcome, Snapshots
 from syno.store.records import OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
@@ -119,6 +119,7 @@ class Driver:
         self._counting = Sparingly()
         self._alone_since = time.monotonic()
         self._checking = Checking(study, self._able, observer.on_note)
+        self._snapshots = Snapshots(study.store, observer.on_note)
 
     def take_over(self) -> None:
         """Become the driver, as soon as no other process is."""
@@ -155,6 +156,7 @@ class Driver:
         study, state = self.study, self.study.follow()
         seen = state.seen
         self._report()
+        self._snapshots.step()
         self.watch()
         self._checking.step(seen)
         if study.settings.spot_checks:  # it may have taken answers back

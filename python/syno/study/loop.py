@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from syno._util.errors import UserError
-from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome
+from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome, Snapshots
 from syno.store.documents import Details
 from syno.store.records import MOST_FAILURES, OK, REJECTED, TIMEOUT
 from syno.study.answers import Answers, Proposal, in_quarantine
@@ -84,6 +84,7 @@ def run(
     evaluations = getattr(stopper, "evaluations", None)
     announce = getattr(evaluator, "announce", None)  # see IsolatedEvaluator
     waits = False
+    snapshots = Snapshots(study.store, observer.on_note)
     try:
         observer.on_start(study.record, study.settings, study.tally())
         reason = baseline_failure(study.store.summary(study.record).baselines)
@@ -107,6 +108,7 @@ def run(
                     checkpoints.keep(study.checkpoints_needed)
                 if weights is not None:
                     weights.keep(study.weights_needed)
+                snapshots.step()
                 if outcome is not None:
                     observer.on_tell(proposal, outcome, study.tally())
                     reason = baseline_failure([outcome] if proposal.is_baseline else [])

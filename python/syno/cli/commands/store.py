@@ -1,17 +1,17 @@
-"""`syno store`: check a store for damage, and recover a damaged store."""
+"""`syno store`: check a store for damage, and copy it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from syno._util.command_line import command_line
-from syno._util.options import Options, required
+from syno._util.options import Options, option
 from syno.cli import framework, options, output
 
 
 @framework.group("store")
 def command() -> None:
-    """Check a store for damage, and recover a damaged store."""
+    """Check a store for damage, and copy it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,24 +30,23 @@ def check_command(given: _CheckArguments) -> int:
     from syno.store import DamagedError, Store
 
     found: tuple[str, ...] = ()
-    saved: tuple[str, ...] = ()
+    advice = ""
     counts: dict[str, int] = {}
     try:
         with Store.open(given.store, read_only=True) as opened:
             for study in opened.studies():
                 counts[study.name] = len(opened.events(study))
     except DamagedError as error:
-        found, saved = error.found, error.saved
+        found = error.found
+        _, _, advice = str(error).partition("  what to do: ")
     if given.as_json:
         content = {"store": given.store, "whole": not found, "events": counts}
-        output.print_json(content | {"findings": list(found), "can_be_saved": list(saved)})
+        output.print_json(content | {"findings": list(found)})
     elif found:
         output.echo(f"{given.store} is damaged:")
         for line in found:
             output.echo(f"  {line}")
-        for line in saved:
-            output.echo(f"can be recovered: {line}")
-        output.say(f"next: {command_line('store', 'recover', store=given.store)} NEW")
+        output.say(f"what to do: {advice}")
     else:
         events = sum(counts.values())
         output.echo(f"{given.store} is intact: {len(counts)} studies, {events} events")
@@ -55,33 +54,28 @@ def check_command(given: _CheckArguments) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _RecoverArguments(Options):
+class _BackupArguments(Options):
     store: str = options.store()
-    new: str = required("", names="NEW")
+    out: Path | None = option(
+        "File to write.", None, names="-o/--out", unset="the store's name with .backup behind it"
+    )
     as_json: bool = output.as_json()
 
 
-@framework.command("store recover", _RecoverArguments)
-def recover_command(given: _RecoverArguments) -> int:
-    """Write the intact part of a damaged store to a new store.
+@framework.command("store backup", _BackupArguments)
+def backup_command(given: _BackupArguments) -> int:
+    """Copy a store in a file, also while a search writes to it.
 
-    The command only reads the damaged store. NEW is a file that does not exist yet. For each study,
-    the command keeps the longest intact beginning of its log, so that `syno resume` continues
-    exactly as from that moment. It writes other intact rows to NEW.rest.json. The exit code is 1
-    if no study can be recovered.
+    The copy is checked row by row, and replaces an earlier one in one step. Searches of more than
+    ten minutes write the same copy at intervals. To go back to it, move the store away, with the
+    files -wal and -shm beside it, and copy the backup to its place.
     """
-    from syno.store import recover
+    from syno.store import Store, back_up
 
-    done = recover(given.store, given.new)
+    with Store.open(given.store, create=False, read_only=True) as opened:
+        written = back_up(opened, given.out)
     if given.as_json:
-        output.print_json(done.as_json())
-        return framework.OK if done.studies else framework.NEGATIVE
-    for saved in done.studies:
-        output.echo(f"recovered {saved}")
-    if done.rest is not None:
-        output.echo(f"wrote {done.rest}: other intact rows, of which {done.rest_trials} are trials")
-    if done.studies:
-        output.say(f"next: {command_line('resume', store=done.store)}")
-        return framework.OK
-    output.say("no study could be recovered: none has intact settings and an intact specification")
-    return framework.NEGATIVE
+        output.print_json({"store": given.store, "backup": str(written)})
+    else:
+        output.echo(f"wrote {written}")
+    return framework.OK
