@@ -22,11 +22,6 @@ class _Arguments(Options):
     out: Path = required(
         "File of the table (.jsonl.gz); an existing table is continued.", names="--out/-o"
     )
-    blackbox: Path | None = option(
-        "Folder for the table in the format of Syne Tune's blackbox repository.",
-        None,
-        metavar="FOLDER",
-    )
     show: bool = option("Print the table without training.", False)
     as_json: bool = output.as_json()
 
@@ -41,7 +36,6 @@ def command(given: _Arguments) -> int:
     """
     from syno._util.file_lock import written_by_one
     from syno_lab.benchmark import Configuration, Table, generate, new_table
-    from syno_lab.benchmark.blackbox import write_blackbox
     from syno_lab.benchmark.generator import adopt, jobs
     from syno_lab.benchmark.latency import measure_latencies
     from syno_lab.benchmark.tables import described, summary
@@ -66,8 +60,6 @@ def command(given: _Arguments) -> int:
                 progress=lambda done, total, what: move(done, f"of {total:,}: {what}"),
             )
     table = Table.read(given.out)
-    if given.blackbox is not None:
-        write_blackbox(table, given.blackbox)
     if given.as_json:
         output.print_json(described(table))
     else:
