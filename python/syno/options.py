@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 EVALUATIONS = 20
 METHOD = "uniform"
 # By how much two workers may differ in an accuracy.
-SPOT_TOLERANCE = 0.05
 KERNELS = ("eager", "compiled")
 # Bytes of trained weights that a study keeps.
 WEIGHTS_LIMIT = 1 << 30

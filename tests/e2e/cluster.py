@@ -36,7 +36,6 @@ class Cluster:
     seconds: float = 0.1
     method: str = "uniform"
     idle: float = 30.0
-    spot_checks: float = 0.0
     mischief: dict[str, str] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
@@ -52,7 +51,6 @@ class Cluster:
             "seconds": self.seconds,
             "method": self.method,
             "idle": self.idle,
-            "spot_checks": self.spot_checks,
             "mischief": self.mischief.get(name, ""),
         }
         command = [sys.executable, str(SCRIPT), json.dumps(arguments)]
@@ -104,9 +102,8 @@ class Cluster:
         with Store.open(self.url, read_only=True) as store:
             study = store.study()
             running = {name: process.poll() for name, process in self.running.items()}
-            checks = [(c.proposal.ask, c.state) for c in store.spot_checks(study).pending()]
             there = [(w.short_name, w.ask) for w in store.workers() if w.is_alive]
-            return f"{running}, {there}, {store.open_proposals(study)}, {checks}"
+            return f"{running}, {there}, {store.open_proposals(study)}"
 
     def summary(self) -> StudySummary:
         with Store.open(self.url, read_only=True) as store:

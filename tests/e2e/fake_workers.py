@@ -1,9 +1,9 @@
 """A driver or a worker with fake answers in a process of its own, to be killed.
 
 The argument is a JSON object: role (`drive` or `work`), store, trace, evaluations, space (its
-number of operators), seed, seconds, method, spot_checks, mischief. A driver begins the study, or
-goes on with it when the store has it, and prints why it stopped. A worker ends when it had nothing
-to do for `idle` seconds. Words in mischief: `again` sends answers several times, `late` sends some
+number of operators), seed, seconds, method, mischief. A driver begins the study, or goes on with it
+when the store has it, and prints why it stopped. A worker ends when it had nothing to do for `idle`
+seconds. Words in mischief: `again` sends answers several times, `late` sends some
 of them later, and `clock` lets the clock of the process jump.
 """
 
@@ -101,7 +101,6 @@ def study_of(store: Store, given: dict[str, Any], space: Any) -> Study:
         evaluations=limit,
         seed=given["seed"],
         method=given["method"],
-        spot_checks=given["spot_checks"],
     )
     if not store.studies():
         with contextlib.suppress(UserError):  # another driver was faster

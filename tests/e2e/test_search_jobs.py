@@ -54,7 +54,6 @@ def test_a_search_whose_workers_are_killed_comes_to_its_end(tmp_path):
         seed=1,
         store=path,
         jobs=2,
-        spot_checks=0.5,
     )
     killer.done.set()
     killer.join()
@@ -64,9 +63,6 @@ def test_a_search_whose_workers_are_killed_comes_to_its_end(tmp_path):
     told = [e.data["ask"] for e in found.events if e.kind == "told"]
     assert sorted(told) == sorted(set(told))
     assert all(e.latency_ms for e in found.trained)
-    kinds = [e.kind for e in found.events]
-    assert "checked" in kinds  # at least the baseline, by another process with the same result
-    assert "disputed" not in kinds
     more = resume(path, evaluations=5, jobs=1)
     assert sum(e.is_evaluated for e in more.evaluations) == 5
     assert more.evaluations[: len(found.evaluations)] == found.evaluations

@@ -48,7 +48,6 @@ def test_it_says_the_versions_of_its_node(monkeypatch):
     [
         ("mistake", 2, "there is no data here\n  what to do: mount it"),
         ("failure", 1, ""),
-        ("distrusted", 3, "this worker is distrusted"),
         ("done", 0, "2"),
     ],
 )

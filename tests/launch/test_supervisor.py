@@ -183,18 +183,6 @@ def test_a_mistake_that_a_worker_reports_ends_the_search_but_not_after_a_minute(
     assert len(later.supervisor.placed) == 2
 
 
-def test_one_that_is_distrusted_is_not_started_again():
-    scene = Scene(two_nodes(), 2)
-    scene.pass_(100)
-    scene.cluster.actors[0].state = {"code": 3, "said": "worker x is distrusted", "lines": []}
-    scene.pass_(5)
-    assert scene.starts == 2
-    assert scene.notes == ["worker 1 on host-1 is not started again: worker x is distrusted"]
-    scene.cluster.actors[1].state = {"code": 3, "said": "worker y is distrusted", "lines": []}
-    with pytest.raises(UserError, match="worker y is distrusted"):
-        scene.pass_(5)
-
-
 @pytest.mark.parametrize(("idle", "starts"), [(None, 2), (5.0, 1)])
 def test_one_that_ends_by_itself_is_started_again_unless_it_may_end(idle, starts):
     scene = Scene(two_nodes(), 1, idle_s=idle)

@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import inspect, text
 
 from syno._util.errors import UserError
-from syno.store import DamagedError, Store, Worker, schema
+from syno.store import DamagedError, Store, StudyState, Worker, schema
 from syno.store.migrations import MIGRATIONS, Migration
 from syno.store.operators import KEY_VERSION
 from syno.store.seals import seal_of_stored
+from syno.study import StudySettings
 
 from .sample import ENVIRONMENT, TRAINED
 
@@ -55,7 +56,9 @@ def shape(path: Path) -> dict[str, object]:
         }
 
 
-@pytest.mark.parametrize("golden", ["v1.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql", "v8.sql"])
+@pytest.mark.parametrize(
+    "golden", ["v1.sql", "v4.sql", "v5.sql", "v6.sql", "v7.sql", "v8.sql", "v9.sql"]
+)
 def test_an_old_store_gets_the_shape_of_a_new_one(golden, tmp_path):
     old = restored(golden, tmp_path / "old.db")
     assert shape(old) == shape(tmp_path / "new.db")
@@ -167,7 +170,7 @@ def test_a_store_of_version_6_is_read_as_it_is_and_goes_on_with_tokens(tmp_path)
         worker.close()
 
 
-def test_a_store_of_version_7_is_read_as_it_is_and_goes_on_with_spot_checks(tmp_path):
+def test_a_store_of_version_7_is_read_as_it_is_and_goes_on(tmp_path):
     old = restored("v7.sql", tmp_path / "old.db")
     content = old.read_bytes()
     with Store.open(str(old), read_only=True) as store:
@@ -177,10 +180,6 @@ def test_a_store_of_version_7_is_read_as_it_is_and_goes_on_with_spot_checks(tmp_
     assert old.read_bytes() == content
     with Store.open(str(old)) as store:
         study, worker = store.study(), Worker()
-        store.spot_checks(study).choose(1.0, 0)
-        check = store.spot_checks(study).take(worker.name)
-        assert check is not None
-        assert check.proposal.ask == 1
         record = store.lease(study, worker.name)
         assert record is not None
         assert (record.ask, record.token) == (2, 3)
@@ -206,6 +205,32 @@ def test_an_adaptation_of_version_8_is_read_as_it_is_and_goes_on(tmp_path):
     with Store.open(str(old), read_only=True) as store:
         values = [e.data["value"] for e in store.events(study) if e.kind == "finding"]
     assert values == [{"value": 0.9}, [1.5, 2], [2.5]]
+
+
+def test_answers_that_version_9_took_back_stay_taken_back(tmp_path):
+    """Its spot checks are gone; their settings mean nothing any more, and their log is read."""
+    old = restored("v9.sql", tmp_path / "old.db")
+    content = old.read_bytes()
+    for read_only in (True, False, True):
+        with Store.open(str(old), read_only=read_only) as store:
+            study = store.study()
+            assert [e.accuracy for e in store.evaluations(study)] == [0.875]
+            assert store.open_proposals(study) == [(2, False), (3, False)]
+            state = StudyState(study)
+            state.follow(store)
+            assert state.opened == {2, 3}
+            assert StudySettings.from_json(study.settings).evaluations == 3
+        if read_only:
+            assert old.read_bytes() == content
+        content = old.read_bytes()
+    with Store.open(str(old)) as store:
+        worker = Worker()
+        found = store.lease(store.study(), worker.name)
+        assert found is not None
+        store.tell(found.id, TRAINED, ENVIRONMENT, worker.name, found.token)
+        assert [e.ask for e in store.evaluations(store.study())] == [1, 2]
+        worker.close()
+    Store.open(str(old), read_only=True).close()
 
 
 @pytest.mark.parametrize(
@@ -274,7 +299,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(old, monkeypatch
 
 def test_an_old_store_is_not_changed_by_reading(old):
     content = old.read_bytes()
-    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 9") as caught:
+    with pytest.raises(UserError, match=r"has version 1 and this Syno needs version 10") as caught:
         Store.open(str(old), read_only=True)
     assert "this migrates it" in str(caught.value)
     assert old.read_bytes() == content
@@ -283,7 +308,7 @@ def test_an_old_store_is_not_changed_by_reading(old):
 def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     path = tmp_path / "newer.db"
     Store.open(str(path)).close()
-    row = {"version": 10, "written_by": "7.0", "applied": "2031-01-01", "definitions": "{}"}
+    row = {"version": 11, "written_by": "7.0", "applied": "2031-01-01", "definitions": "{}"}
     row["seal"] = seal_of_stored(schema.schema_version, row)
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO syno_schema VALUES (?, ?, ?, ?, ?)", list(row.values()))
@@ -291,5 +316,5 @@ def test_a_store_of_a_newer_syno_is_refused_with_both_versions(tmp_path):
     for read_only in (False, True):
         with pytest.raises(UserError) as caught:
             Store.open(str(path), read_only=read_only)
-        assert "has version 10, this Syno reads up to version 9" in str(caught.value)
+        assert "has version 11, this Syno reads up to version 10" in str(caught.value)
         assert "install that Syno or a later one" in str(caught.value)

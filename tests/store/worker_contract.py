@@ -10,7 +10,6 @@ import pytest
 from syno._util.errors import UserError
 from syno.store import (
     AlreadyCompletedError,
-    DistrustedError,
     DriverLostError,
     LeaseLostError,
     LimitReachedError,
@@ -18,7 +17,6 @@ from syno.store import (
     Worker,
     lease,
 )
-from syno.store.records import short_worker
 
 from .sample import ENVIRONMENT, TRAINED, make_study
 
@@ -127,43 +125,6 @@ class WorkerContract:
             store.release(found.id, worker.name, ending="preempted")
         found = store.lease(study, other.name)
         assert (store.losses(found.id), found.attempts) == (0, 1)
-
-    def test_a_worker_that_two_others_contradict_is_distrusted(self, store, worker, other):
-        study, third = make_study(store), Worker()
-        for number in (1, 2, 3):
-            store.ask(study, number, (f"text {number}", f"key {number}"), None)
-        forged = dataclasses.replace(
-            TRAINED,
-            accuracy=1.0,
-            verification=dataclasses.replace(TRAINED.verification, source_hash="0" * 64),
-        )
-        for _ in range(2):
-            found = store.lease(study, worker.name)
-            store.tell(found.id, forged, ENVIRONMENT, worker.name, found.token)
-        running = store.lease(study, worker.name)
-        checks = store.spot_checks(study)
-        checks.choose(1.0, 0)
-        assert checks.take(worker.name) is None  # they are its own answers
-        check = checks.take(other.name)
-        assert store.renew(check.proposal.id, other.name)
-        assert checks.answer(check, other.name, TRAINED, ENVIRONMENT)
-        assert not checks.answer(check, other.name, TRAINED, ENVIRONMENT)  # again
-        (note,) = checks.decide(0.05)
-        assert "found verifications of different code; a third worker evaluates it" in note
-        assert store.lease(study, other.name) is None
-        found = store.lease(study, third.name)
-        assert found.ask == 1
-        store.tell(found.id, TRAINED, ENVIRONMENT, third.name, found.token)
-        (note,) = checks.decide(0.05)
-        assert note.startswith(f"worker {short_worker(worker.name)} is distrusted: in trial 1")
-        assert [e.accuracy for e in store.evaluations(study)] == [0.875]
-        assert store.open_proposals(study) == [(2, False), (3, False)]
-        with pytest.raises(DistrustedError, match="two other workers found verifications"):
-            store.lease(study, worker.name)
-        with pytest.raises(LeaseLostError):
-            store.tell(running.id, forged, ENVIRONMENT, worker.name, running.token)
-        assert checks.pending() == []
-        third.close()
 
     def test_many_workers_share_the_proposals(self, store, url):
         study = make_study(store)

@@ -1,7 +1,7 @@
 """Stands for the process of a worker: it starts at once, and does what the name of its study says.
 
-`mistake` prints a mistake, `failure` ends with exit code 1, `distrusted` with 3, `done` has done
-two trials; anything else waits for the end of its input, or SIGTERM.
+`mistake` prints a mistake, `failure` ends with exit code 1, `done` has done two trials;
+anything else waits for the end of its input, or SIGTERM.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ def main() -> None:
         sys.exit(2)
     if given["study"] == "failure":
         sys.exit(1)
-    if given["study"] == "distrusted":
-        print("this worker is distrusted", end="", flush=True)
-        sys.exit(3)
     if given["study"] == "done":
         print(2, end="")
         return

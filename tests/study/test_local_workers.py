@@ -99,13 +99,6 @@ def test_those_that_have_nothing_to_do_are_waited_for(store):
     assert workers.evaluated == 4
 
 
-def test_one_that_is_distrusted_is_not_started_again(store):
-    with LocalWorkers(store, "distrusted", 2) as workers:
-        until(lambda: not workers.processes)
-        with pytest.raises(UserError, match="this worker is distrusted"):
-            workers.check()
-
-
 def test_they_end_when_what_started_them_is_killed(store, tmp_path):
     script = (
         "import sys, time\n"

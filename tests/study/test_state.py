@@ -1,8 +1,8 @@
 """The state of a study, kept up by new events, is that of reading the whole study again.
 
 Random sequences of what happens to a study: proposals, answers, failures, quarantine, answers of
-workers that lost their lease, answers that are taken back, distrusted workers, trainings that are
-repeated, rungs, and readers that see some of it later than others.
+workers that lost their lease, trainings that are repeated, rungs, and readers that see some of it
+later than others.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ KINDS = ("default", "ladder", "loss", "several")
 def settings(kind: str) -> StudySettings:
     text = {"name": "text", "recipe": {"task": "text"}}
     given = {
-        "default": {"spot_checks": 1.0},
+        "default": {},
         "ladder": {"ladder": fake_ladder().to_json()},
-        "loss": {"fidelity": text, "spot_checks": 1.0},
+        "loss": {"fidelity": text},
         "several": {"objectives": ("accuracy", "macs"), "ladder": fake_ladder().to_json()},
     }[kind]
     return StudySettings(evaluations=1000, seed=5, patience=3, **given)
@@ -102,7 +102,6 @@ class Happenings:
             self.give_up: 1,
             self.release: 1,
             self.enqueue: 1,
-            self.check: 4,
             self.evaluate_again: 2,
             self.note: 1,
         }
@@ -174,20 +173,6 @@ class Happenings:
 
     def enqueue(self) -> None:
         self.study.enqueue(FakeOperator(f"operator {self.random.randrange(100)}"))
-
-    def check(self) -> None:
-        """Another worker evaluates an answer again; the driver takes back what differs."""
-        if self.study.ladder:
-            raise ImpossibleError
-        checks = self.store.spot_checks(self.record)
-        checks.choose(1.0, 0)
-        worker = self.random.choice(self.workers)
-        found = checks.take(worker.name)
-        if found is None:
-            raise ImpossibleError
-        outcome = self.outcome(found.proposal, worker)
-        checks.answer(found, worker.name, outcome, self.study._environment)
-        checks.decide(0.05)
 
     def evaluate_again(self) -> None:
         """A further evaluation of an answered proposal: with another seed, on the test split, or

@@ -9,9 +9,8 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.store import Store
 
-# Exit codes of the process of a worker.
+# The exit code of the process of a worker after a mistake of the user.
 MISTAKE = 2
-DISTRUSTED = 3
 
 
 class Starter(Protocol):

@@ -3,7 +3,7 @@
 Each worker has a place in a list. What happens to a place:
 
     waiting -> starting -> running -> waiting ...       the worker died
-                                   -> ended             nothing to do, distrusted or given up
+                                   -> ended             nothing to do, or given up
 
 A place waits before each start, longer after each failure in a row. A worker that died with its
 node has not failed. The results of a lost worker do not matter here: its lease in the store ends,
@@ -23,7 +23,7 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.launch.cluster import Actor, Call, Cluster, LostError
 from syno.launch.room import CORES, GPUS, Demand
-from syno.launch.starter import DISTRUSTED, MISTAKE
+from syno.launch.starter import MISTAKE
 
 WAITING, STARTING, BEGINNING, RUNNING, ENDED = range(5)
 
@@ -116,8 +116,8 @@ class Supervisor:
         """Look at all workers, and do what is due.
 
         Raises:
-            UserError: what a worker says about a mistake of the user before any worker ran; if all
-                workers are distrusted, and if all are given up.
+            UserError: what a worker says about a mistake of the user before any worker ran, and if
+                all workers are given up.
         """
         now = self._clock()
         for place in self._places:
@@ -217,10 +217,6 @@ class Supervisor:
         self._count(found)
         if code == MISTAKE:
             self._mistake(place, str(found.get("said")), now)
-        elif code == DISTRUSTED:
-            self._note(f"{place.name} is not started again: {found.get('said')}")
-            self._leave(place, ENDED)
-            self._check_any_left(str(found.get("said")))
         elif code == 0 and self._idle:
             self._leave(place, ENDED)
         elif code == 0:

@@ -9,7 +9,6 @@ from syno.store.errors import (
     AlreadyCompletedError,
     AskTakenError,
     DamagedError,
-    DistrustedError,
     DriverLostError,
     LeaseLostError,
     LimitReachedError,
@@ -34,7 +33,6 @@ from syno.store.records import (
 )
 from syno.store.rungs import RungSummary
 from syno.store.snapshot import Snapshots, back_up
-from syno.store.spot_checks import SpotCheck
 from syno.store.state import StudyState
 from syno.store.store import Store
 from syno.store.summary import StudySummary, check_search, current_settings
@@ -48,7 +46,6 @@ __all__ = [
     "BundleRow",
     "DamagedError",
     "DeviceMeasurement",
-    "DistrustedError",
     "DriverLostError",
     "Environment",
     "Evaluation",
@@ -63,7 +60,6 @@ __all__ = [
     "RungResult",
     "RungSummary",
     "Snapshots",
-    "SpotCheck",
     "Store",
     "StudyRecord",
     "StudyState",

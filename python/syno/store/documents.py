@@ -197,30 +197,6 @@ class SettingsDocument(TypedDict, total=False):
     retrain: int
     patience: int
     needs: Sequence[str]
-    spot_checks: float
-    spot_tolerance: float
-
-
-class ShortAnswer(TypedDict, total=False):
-    """An answer as spot checks compare it.
-
-    value: of the objective, with the first seed where several were trained.
-    source_hash, emitter, bindings: of the code that was verified; latency_ratio, device, threads:
-        of the measurement.
-    """
-
-    status: str
-    reason: str
-    value: float | None
-    macs: int | None
-    params: int | None
-    primitives: dict[str, int]
-    source_hash: str
-    emitter: str
-    bindings: list[dict[str, int]]
-    latency_ratio: float
-    device: str
-    threads: int
 
 
 class EventData(TypedDict, total=False):
@@ -234,9 +210,7 @@ class EventData(TypedDict, total=False):
     evaluations, seconds, training: of `resumed`.
     seen: of `asked`, how many events the proposal follows from.
     token, outcome: of `dropped`: what a late answer said.
-    worker, answer: of `checked`: what another worker found; of `disputed` (with `checker`) the
-        answer that was taken back; worker, reason and asks of `distrusted`: the proposals whose
-        answers were taken back.
+    asks: of `distrusted`, which versions up to 9 wrote: the proposals whose answers were taken back.
     """
 
     proposal: int
@@ -244,9 +218,6 @@ class EventData(TypedDict, total=False):
     seen: int
     token: int | None
     outcome: Json
-    worker: str
-    checker: str
-    answer: ShortAnswer
     asks: list[int]
     rung: int
     status: str

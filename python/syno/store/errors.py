@@ -42,10 +42,6 @@ class DriverLostError(UserError):
     """Another process drives the study now: this one proposes or finds nothing more."""
 
 
-class DistrustedError(UserError):
-    """Other workers found other results than this one: it is handed out nothing more."""
-
-
 class LimitReachedError(UserError):
     """All evaluations that the study may have are done, or other processes work on them."""
 

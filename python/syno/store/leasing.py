@@ -10,7 +10,7 @@ transaction of the caller, and take the time from the database.
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select
 
 from syno._util.errors import InternalError
 from syno.store import lease as leases
@@ -25,10 +25,6 @@ ANSWERED = "answered"
 RELEASED = "released"  # given back, such as after Ctrl-C
 PREEMPTED = "preempted"  # the worker was asked to end and gave it back
 LOST = "lost"  # the worker was not heard of any more
-DISTRUSTED = "distrusted"  # other workers found other results than the worker
-
-# The state of a spot check whose two workers disagree: see `spot_checks.py`.
-DISPUTED = "disputed"
 
 _proposal = schema.proposal.c
 _lease = schema.lease.c
@@ -133,8 +129,6 @@ def waiting(connection: Connection, study: int, worker: str | None = None) -> li
         .where(_proposal.study_id == study, _proposal.state == PENDING)
         .where(or_(*_may_be_free(now(connection), worker)))
     )
-    if worker is not None:
-        query = query.where(_proposal.id.not_in(_disputed(study, worker)))
     rows = sorted(connection.execute(query), key=lambda row: row.ask)
     time = now(connection) if rows else ""
     return [row.id for row in rows if _is_free(row.lease, row.heartbeat, time, worker)]
@@ -150,16 +144,6 @@ def _may_be_free(time: str, worker: str | None) -> list[ColumnElement[bool]]:
         _proposal.lease.startswith(f"{leases.machine()}:", autoescape=True),
     ]
     return found if worker is None else [*found, _proposal.lease == worker]
-
-
-def _disputed(study: int, worker: str) -> Select[tuple[int]]:
-    """The proposals that a worker has answered in another way than another worker."""
-    check = schema.spot_check.c
-    return select(check.proposal_id).where(
-        check.study_id == study,
-        check.state == DISPUTED,
-        or_(check.worker == worker, check.checker == worker),
-    )
 
 
 def _is_free(lease: str | None, heartbeat: str | None, time: str, worker: str | None) -> bool:

@@ -150,6 +150,11 @@ MIGRATIONS = (
             "seal TEXT DEFAULT '' NOT NULL, UNIQUE (study_id, digest))",
         ),
     ),
+    Migration(
+        10,
+        "whoever can write a lie into a store can hide it from a second worker, too",
+        ("DROP TABLE spot_check", "DROP TABLE distrust"),
+    ),
 )
 
 

@@ -160,8 +160,6 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
         "best": _evaluation_json(best) if best is not None else None,
         "quarantined": [_quarantined_json(record) for record in summary.quarantined],
     }
-    if summary.distrusted:
-        entry["distrusted"] = [dict(event.data) for event in summary.distrusted]
     if summary.rungs:
         entry["rungs"] = [dataclasses.asdict(rung) for rung in summary.rungs]
     if summary.objective.name != "accuracy":

@@ -38,9 +38,6 @@ CRASH = "crash"
 HANG = "hang"
 OUT_OF_MEMORY = "out_of_memory"
 
-# The kind of a failure that stands for two workers with different results.
-DISPUTE = "dispute"
-
 # An operator with this many failures in a study is put in quarantine.
 MOST_FAILURES = 2
 # The reason of a trial that is given up, with its number of attempts.
@@ -250,8 +247,7 @@ class QuarantineRecord:
     key, text: of the operator; the baseline has the key `baseline` and an empty text.
     ask: the number of its proposal.
     failures: their number.
-    kind, reason: of the last failure; the kind is `crash`, `hang`, `out_of_memory`, or `dispute`
-        where two workers found different results.
+    kind, reason: of the last failure; the kind is `crash`, `hang` or `out_of_memory`.
     updated: the time of the last failure.
     """
 

@@ -30,15 +30,13 @@ _KEY = "key_of_"  # begins the names of parameters that say which row is meant
 class Rows:
     """The rows that an event stores, each by its id with its seal, and what it takes back.
 
-    removed: ids of evaluations that an earlier event stored; taken_back: ids of other rows that
-    belonged to them, by table; reopened: ids of proposals that wait for an answer again.
+    removed: ids of evaluations that an earlier event stored. (Logs of versions up to 9 also have ids
+    of other rows, `taken_back`, and of proposals, `reopened`.)
     """
 
     def __init__(self) -> None:
         self._stored: dict[str, dict[str, str]] = {}
         self.removed: list[int] = []
-        self.taken_back: dict[str, list[int]] = {}
-        self.reopened: list[int] = []
 
     def note(self, table: Table, identity: int, row_seal: str) -> None:
         """Says that the event stores this row, or refers to it."""
@@ -46,12 +44,7 @@ class Rows:
 
     def to_json(self) -> dict[str, object]:
         """As the event keeps it: what is empty is left out."""
-        taken = {
-            "removed": self.removed,
-            "taken_back": {table: ids for table, ids in self.taken_back.items() if ids},
-            "reopened": self.reopened,
-        }
-        return {**self._stored, **{name: ids for name, ids in taken.items() if ids}}
+        return {**self._stored, **({"removed": self.removed} if self.removed else {})}
 
 
 def put(connection: Connection, table: Table, **values: object) -> tuple[Row[Any], str]:

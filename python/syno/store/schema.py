@@ -8,12 +8,10 @@
     study <- quarantine -> operator
     study <- event (the ordered log)      environment (of every result)
     study <- driver    proposal <- lease    worker -> environment
-    study <- spot_check, distrust
     study <- finding
 
 Leases, workers and drivers say who works on what at the moment: nothing of a result depends on
-them, so the log does not know them, and a recovered store begins without any. The same holds for
-spot checks, whose answers and consequences the log has.
+them, so the log does not know them.
 
 What an adaptation found is in its log; `finding` has a row for each, so that none is found twice.
 
@@ -57,12 +55,12 @@ from sqlalchemy import (
 from syno._util.checks import parsed_json
 from syno.store.records import canonical_json
 
-VERSION = 9
+VERSION = 10
 # A store from this version on is read as it is: its rows have seals, and the tables that are read
 # are the same since, beside those of `SINCE`.
 READABLE_SINCE = 5
 # Tables that came later, each with its first version.
-SINCE = {"worker": 7, "lease": 7, "driver": 7, "spot_check": 8, "distrust": 8, "finding": 9}
+SINCE = {"worker": 7, "lease": 7, "driver": 7, "finding": 9}
 
 metadata = MetaData()
 # Reads a JSON value at a place of a text, and gives the place behind it.
@@ -347,39 +345,6 @@ driver = Table(
     _seal(),
 )
 
-# Answers that another worker evaluates again: see `spot_checks.py`. The sequence is that of the
-# event of the answer; `first` and `second` are the two answers in short.
-spot_check = Table(
-    "spot_check",
-    metadata,
-    Column("study_id", ForeignKey("study.id"), primary_key=True),
-    Column("sequence", Integer, primary_key=True, autoincrement=False),
-    Column("proposal_id", Integer, nullable=False),
-    _text("worker"),
-    _text("created"),
-    _text("state"),
-    Column("attempts", Integer, nullable=False),
-    Column("lease", Text),  # who evaluates it again at the moment
-    Column("heartbeat", Text),
-    Column("checker", Text),  # who has
-    Column("first", JsonText),
-    Column("second", JsonText),
-    _seal(),
-    Index("spot_check_by_state", "study_id", "state"),
-)
-
-# Workers whose answers in a study were taken back.
-distrust = Table(
-    "distrust",
-    metadata,
-    Column("study_id", ForeignKey("study.id"), primary_key=True),
-    Column("worker", Text, primary_key=True),
-    _text("reason"),
-    _text("created"),
-    _seal(),
-)
-
-
 # What an adaptation has found: the digest of the kind and the key of each finding, once. Those of
 # version 8 and before are in the log alone.
 finding = Table(
@@ -393,7 +358,7 @@ finding = Table(
 )
 
 # Tables about the present moment.
-PASSING = (worker.name, lease.name, driver.name, spot_check.name, distrust.name)
+PASSING = (worker.name, lease.name, driver.name)
 
 
 def tables(version: int) -> list[Table]:

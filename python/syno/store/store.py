@@ -30,7 +30,6 @@ from syno.store import (
     presence,
     quarantine,
     schema,
-    spot_checks,
 )
 from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
@@ -394,9 +393,7 @@ class Store:
         """Writes a heartbeat; False when the lease went to somebody else."""
         with self._writing() as connection:
             presence.beat(connection, worker)
-            if log.renew(connection, proposal, worker):
-                return True
-            return spot_checks.renew(connection, proposal, worker)
+            return log.renew(connection, proposal, worker)
 
     def release(
         self, proposal: int, worker: str, *, counted: bool = True, ending: str = leasing.RELEASED
@@ -414,19 +411,12 @@ class Store:
                 if not leasing.is_waiting(connection, study.id, worker):
                     return None
         with self._writing() as connection:
-            spot_checks.check_trusted(connection, study.id, worker)
             return log.lease(connection, study.id, worker, counted=counted)
 
     def is_waiting(self, study: StudyRecord, worker: str | None = None) -> bool:
-        """Whether `lease` would give `worker` a proposal, or there is a spot check for it."""
+        """Whether `lease` would give `worker` a proposal."""
         with self._reading() as connection:
-            if leasing.is_waiting(connection, study.id, worker):
-                return True
-            return worker is not None and spot_checks.is_waiting(connection, study.id, worker)
-
-    def spot_checks(self, study: StudyRecord) -> spot_checks.SpotChecks:
-        """The answers of the study that other workers evaluate again."""
-        return spot_checks.SpotChecks(self, study)
+            return leasing.is_waiting(connection, study.id, worker)
 
     def losses(self, proposal: int) -> int:
         """How many workers were lost over the proposal since its last answer."""

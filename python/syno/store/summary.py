@@ -69,11 +69,6 @@ class StudySummary:
         return current_settings(self.study, self.events)
 
     @property
-    def distrusted(self) -> tuple[EventRecord, ...]:
-        """The events of workers whose answers were taken back: see `spot_checks.py`."""
-        return tuple(event for event in self.events if event.kind == "distrusted")
-
-    @property
     def objective(self) -> Objective:
         """The objective of the study."""
         return objective_of(self.study.settings)

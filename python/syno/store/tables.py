@@ -21,7 +21,7 @@ from syno.store.overview import (
     trained,
     trials_an_hour,
 )
-from syno.store.records import ADAPTATION, WorkerRecord, short_worker
+from syno.store.records import ADAPTATION, WorkerRecord
 from syno.store.summary import StudySummary
 
 # Of the operators on the archive, this many are named in a sentence.
@@ -149,15 +149,8 @@ def _predicted(evaluation: Evaluation) -> str:
 
 
 def progress_lines(summary: StudySummary) -> list[str]:
-    """Sentences about distrusted workers, the rate of a search, its last progress, and its several
-    objectives."""
+    """Sentences about the rate of a search, its last progress, and its several objectives."""
     lines = []
-    for data in (event.data for event in summary.distrusted):
-        trials = numbers.counted(len(data["asks"]), "trial")
-        lines.append(
-            f"Worker {short_worker(data['worker'])} is distrusted: {data['reason']}. Its answers "
-            f"to {trials} were taken back, so that others evaluate them again."
-        )
     if reasons := failure_reasons(summary):
         lines += ["No operator was trained:", *(f"  {each}" for each in reasons)]
     rate, last = trials_an_hour(summary), since_progress(summary)

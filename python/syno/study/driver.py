@@ -24,7 +24,6 @@ from syno.study.loop import FINISHED, baseline_failure, default_stopper
 from syno.study.observer import Observer
 from syno.study.patience import patiently
 from syno.study.sparingly import Sparingly
-from syno.study.spot_checks import Checking
 from syno.study.stoppers import Stopper, StopReason
 from syno.study.study import Study
 
@@ -118,7 +117,6 @@ class Driver:
         self._count = 0  # of workers, as they were counted last
         self._counting = Sparingly()
         self._alone_since = time.monotonic()
-        self._checking = Checking(study, self._able, observer.on_note)
         self._snapshots = Snapshots(study.store, observer.on_note)
 
     def take_over(self) -> None:
@@ -158,20 +156,14 @@ class Driver:
         self._report()
         self._snapshots.step()
         self.watch()
-        self._checking.step(seen)
-        if study.settings.spot_checks:  # it may have taken answers back
-            study.follow()
         study.exhausted = study.exhausted and not self._has_more()
         reason = self._final or baseline_failure(state.baselines)
-        if reason is not None and self._final is None and self._checking.holds(baseline=True):
-            self.wait(seen)  # it may not be what failed
-            return None
         reason = reason or self.stopper.check(study.tally(follow=False))
         if reason is None:
             if self._propose():
                 return None
         elif reason.name in _COMPLETE:
-            if not state.opened and not self._checking.holds():
+            if not state.opened:
                 return reason
         else:
             self._final = reason

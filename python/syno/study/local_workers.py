@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from syno._util.errors import UserError
 from syno.launch import child
-from syno.launch.starter import DISTRUSTED, MISTAKE, check_reachable, orders
+from syno.launch.starter import MISTAKE, check_reachable, orders
 from syno.store import Store
 
 _MODULE = "syno.study.worker_process"
@@ -30,7 +30,6 @@ class _Job:
     started: float = 0.0
     failures: int = 0
     is_done: bool = False
-    is_distrusted: bool = False
 
 
 class LocalWorkers:
@@ -100,11 +99,10 @@ class LocalWorkers:
         return [p.pid for p in found if p is not None and p.poll() is None]
 
     def check(self) -> None:
-        """Start workers again that died, but not those that are distrusted.
+        """Start workers again that died.
 
         Raises:
-            UserError: what a worker says about a mistake, if workers fail at their start, and if
-                all of them are distrusted.
+            UserError: what a worker says about a mistake, and if workers fail at their start.
         """
         for job in self._jobs:
             if job.is_done or job.process is None or job.process.poll() is None:
@@ -112,11 +110,6 @@ class LocalWorkers:
             said, code = self._collect(job)
             if code == MISTAKE:
                 raise UserError(said)
-            if code == DISTRUSTED:
-                job.is_done = job.is_distrusted = True
-                if all(each.is_distrusted for each in self._jobs):
-                    raise UserError(said)
-                continue
             if code == 0 and self._given["idle_s"] is not None:
                 job.is_done = True
                 continue

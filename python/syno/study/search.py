@@ -23,7 +23,6 @@ from syno.options import (
     DEFAULT_STORE,
     EVALUATIONS,
     METHOD,
-    SPOT_TOLERANCE,
     IsolationOptions,
     RayOptions,
     TimingOptions,
@@ -114,8 +113,6 @@ def search(
     gpus: bool = False,
     cluster: RayOptions | None = None,
     needs: Sequence[str] = (),
-    spot_checks: float = 0.0,
-    spot_tolerance: float = SPOT_TOLERANCE,
 ) -> StudyResults:
     """Find operators for the slots of a network: train and time each, and store everything.
 
@@ -177,10 +174,6 @@ def search(
         cluster: start the workers on a Ray cluster instead, `jobs` of them or as many as it has
             room for.
         needs: tags that workers must have to evaluate for this study.
-        spot_checks: the share of the trials that a second worker evaluates again. A worker that
-            alone differs from two others is distrusted, and its trials are evaluated again.
-        spot_tolerance: by how much the objective of two workers may differ: an accuracy by so much,
-            another measure by this share of itself.
 
     Returns:
         The study with its trials.
@@ -241,14 +234,10 @@ def search(
         retrain=retrain,
         patience=patience,
         needs=_texts("needs", needs),
-        spot_checks=spot_checks,
-        spot_tolerance=spot_tolerance,
     )
     # What does not go together is refused before there is a store.
     cluster, is_custom = cluster or RayOptions(), own is not None
-    check_workers(
-        jobs, cluster, net, store, is_custom=is_custom, spot_checks=spot_checks, gpus=gpus
-    )
+    check_workers(jobs, cluster, net, store, is_custom=is_custom, gpus=gpus)
     if timing.predictor is not None:
         check_predictor(timing.predictor, timing.threads)
     rungs = load_rungs(net, settings, settings.data_dir, own)

@@ -13,7 +13,6 @@ from syno._util.json_types import Json
 from syno.options import (
     EVALUATIONS,
     METHOD,
-    SPOT_TOLERANCE,
     WEIGHTS_LIMIT,
     TimingOptions,
     TrainOptions,
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 GIVEN = "given"
 # Settings that older stores do not have; where they are empty, they are not stored.
 _LATER = ("metric", "objectives", "constraints", "retrain", "patience", "needs")
+# Settings of older stores that mean nothing any more.
+_GONE = ("spot_checks", "spot_tolerance")
 
 
 class Limits(TypedDict, total=False):
@@ -69,8 +70,6 @@ class StudySettings:
     retrain: how many times an operator that looks best is trained again, with other seeds.
     patience: the study stops after this many operators without progress; None for no limit.
     needs: tags that a worker must have to evaluate its trials; empty for any worker.
-    spot_checks: the share of the trials that a second worker evaluates again; 0 for none.
-    spot_tolerance: by how much two workers may differ in the objective: see `spot_answers.py`.
     """
 
     model: str | None = None
@@ -96,8 +95,6 @@ class StudySettings:
     retrain: int = 0
     patience: int | None = None
     needs: Sequence[str] = ()
-    spot_checks: float = 0.0
-    spot_tolerance: float = SPOT_TOLERANCE
 
     def __post_init__(self) -> None:
         hint = "pass the number of operators to train, such as 20"
@@ -110,16 +107,13 @@ class StudySettings:
         checks.whole("'retrain'", self.retrain, least=0)
         if self.patience is not None:
             checks.whole("'patience'", self.patience, least=1)
-        _check_spot_checks(self)
         objectives_of(self.to_json())
 
     def to_json(self) -> SettingsDocument:
         """Return the settings as a JSON document."""
         content = dataclasses.asdict(self)
         # As stores had it before these settings existed.
-        if not self.spot_checks:
-            del content["spot_tolerance"]
-        for name in (*_LATER, "spot_checks"):
+        for name in _LATER:
             if not content[name]:
                 del content[name]
         return cast(SettingsDocument, content)
@@ -131,6 +125,7 @@ class StudySettings:
         Raises:
             UserError: for settings that this version of Syno does not know.
         """
+        content = cast(SettingsDocument, {k: v for k, v in content.items() if k not in _GONE})
         unknown = sorted(set(content) - {f.name for f in dataclasses.fields(cls)})
         if unknown:
             raise UserError(
@@ -144,20 +139,6 @@ class StudySettings:
         """Return the settings with other limits."""
         given = {name: value for name, value in limits.items() if value is not None}
         return dataclasses.replace(self, **given)  # type: ignore[arg-type]
-
-
-def _check_spot_checks(settings: StudySettings) -> None:
-    if not 0 <= settings.spot_checks <= 1:
-        raise UserError(
-            f"spot_checks is a share of the trials from 0 to 1, got {settings.spot_checks:g}"
-        )
-    if not settings.spot_tolerance >= 0:
-        raise UserError(f"spot_tolerance must not be negative, got {settings.spot_tolerance:g}")
-    if settings.spot_checks and settings.ladder is not None:
-        raise UserError(
-            "spot checks and a ladder cannot be used together: what a rung finds depends on the "
-            "checkpoint of the rung below\n  what to do: leave out spot_checks or the ladder"
-        )
 
 
 def kernel_settings(train: TrainOptions) -> TrainingSettings:

@@ -26,7 +26,6 @@ def check_workers(
     store: Store | str,
     *,
     is_custom: bool,
-    spot_checks: float = 0.0,
     gpus: bool = False,
 ) -> None:
     """Check the workers of a search before there is a store.
@@ -38,7 +37,6 @@ def check_workers(
             processes cannot have.
         store: the store or its address.
         is_custom: see `net`.
-        spot_checks: the share of the trials that a second worker evaluates again.
         gpus: whether the workers train on the GPUs of this machine.
 
     Raises:
@@ -46,11 +44,6 @@ def check_workers(
     """
     if gpus:
         jobs = _jobs_on_gpus(jobs, cluster)
-    if spot_checks and (jobs == 1 or (jobs is None and cluster.ray is None)):
-        raise UserError(
-            "spot checks (--spot-checks) need two workers or more, and three to tell who is wrong\n"
-            "  what to do: --jobs 3, or --jobs 0 with `syno worker` on several machines"
-        )
     if jobs is None and cluster.ray is None:
         return
     if cluster.ray is None:

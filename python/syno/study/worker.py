@@ -25,7 +25,6 @@ from syno.report.settings import read_specification
 from syno.space.rules import rule_set
 from syno.store import (
     HEARTBEAT_S,
-    DistrustedError,
     ProposalRecord,
     Store,
     StudyRecord,
@@ -36,7 +35,6 @@ from syno.store.environment import capture_environment
 from syno.store.records import ADAPTATION
 from syno.study.answers import Answers
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import PreemptedError, evaluate
@@ -45,7 +43,6 @@ from syno.study.patience import patiently
 from syno.study.prepared import evaluator_of, load_rungs
 from syno.study.settings import GIVEN, check_data
 from syno.study.sparingly import Sparingly
-from syno.study.spot_checks import evaluated_again
 from syno.study.stoppers import Tally
 from syno.study.study import settings_of
 
@@ -112,7 +109,6 @@ def work(
 
     Raises:
         UserError: if the store is in memory, and if this worker cannot evaluate `study`.
-        DistrustedError: if other workers found other results than this one.
     """
     if store.in_memory:
         raise UserError("a store in memory has no workers: other processes cannot reach it")
@@ -203,9 +199,9 @@ class _Working:
                 continue
             try:
                 found = self._prepared(record)
-                if found is not None and (self._check(*found) or self._evaluate(*found)):
+                if found is not None and self._evaluate(*found):
                     return True
-            except (UnavailableError, DistrustedError):
+            except UnavailableError:
                 raise
             except UserError as error:
                 if self._only is not None:
@@ -237,37 +233,6 @@ class _Working:
         answers.counts_attempts = not getattr(bench.evaluator, "is_isolated", False)
         self._made = answers, bench
         return self._made
-
-    def _check(self, answers: Answers, bench: Bench) -> bool:
-        """Evaluate again what another worker has answered; return whether there was something."""
-        if not answers.settings.spot_checks:
-            return False
-        checks, name = self._store.spot_checks(answers.record), self._worker.name
-        found = checks.take(name)
-        if found is None:
-            return False
-        record = found.proposal
-        self._note(f"trial {record.ask} is evaluated again, as a spot check")
-        try:
-            operator = None if record.text is None else _operator(bench, record)
-            with Heartbeat(self._store, record.id, name):
-                outcome, is_conclusive = evaluated_again(
-                    bench.evaluator, answers.made(record, operator)
-                )
-        except BaseException:
-            with contextlib.suppress(UserError):  # the first error is the one to report
-                checks.give_back(found, name)
-            raise
-        told = functools.partial(
-            checks.answer,
-            found,
-            name,
-            outcome,
-            self._environment,
-            is_conclusive=is_conclusive,
-        )
-        patiently(told, self._note)
-        return True
 
     def _evaluate(self, answers: Answers, bench: Bench) -> bool:
         """Take a proposal of a study and evaluate it; return whether there was one."""

@@ -3,8 +3,8 @@
 It reads one line of JSON from its standard input, which says what to do: so that a password in the
 address of the store is neither in its command line nor in its environment. The input stays open as
 long as the process that started it lives; at its end, the worker gives back what it has and ends.
-A mistake of the user is written to standard output, and the exit code is 2; it is 3 for a worker
-that is distrusted. Otherwise it writes how many trials it has evaluated.
+A mistake of the user is written to standard output, and the exit code is 2. Otherwise it writes how
+many trials it has evaluated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import threading
 
 from syno._util.errors import UserError
-from syno.launch.starter import DISTRUSTED, MISTAKE
+from syno.launch.starter import MISTAKE
 from syno.study.progress import Notes
 
 
@@ -26,7 +26,7 @@ def main() -> None:
     if given["cores"]:
         os.sched_setaffinity(0, given["cores"])
     threading.Thread(target=wait_for_end, daemon=True, name="syno-parent").start()
-    from syno.store import DistrustedError, Store
+    from syno.store import Store
     from syno.study.worker import work
 
     try:
@@ -45,7 +45,7 @@ def main() -> None:
     except UserError as error:
         sys.stdout.write(str(error))
         sys.stdout.flush()
-        sys.exit(DISTRUSTED if isinstance(error, DistrustedError) else MISTAKE)
+        sys.exit(MISTAKE)
 
 
 def wait_for_end() -> None:

@@ -89,7 +89,7 @@ def test_a_mistake_is_named(table: Path) -> None:
 
 
 def test_a_table_is_made_continued_and_shown(tmp_path: Path) -> None:
-    path, folder = tmp_path / "made.jsonl.gz", tmp_path / "made"
+    path = tmp_path / "made.jsonl.gz"
     settings = tmp_path / "made.toml"
     settings.write_text(
         """

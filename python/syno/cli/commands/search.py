@@ -15,7 +15,6 @@ from syno.cli import framework, options, output
 from syno.options import (
     EVALUATIONS,
     METHOD,
-    SPOT_TOLERANCE,
     FidelityOptions,
     IsolationOptions,
     RayOptions,
@@ -99,18 +98,6 @@ class _Arguments(Options):
         "repeated.",
         (),
         metavar="TAG",
-    )
-    spot_checks: float = option(
-        "Share of the trials, from 0 to 1, that a second worker evaluates again, to find workers "
-        "with wrong results.",
-        0.0,
-        metavar="SHARE",
-    )
-    spot_tolerance: float = option(
-        "By how much the objective of two workers may differ in a spot check: an accuracy by so "
-        "much, another measure by this share of itself.",
-        SPOT_TOLERANCE,
-        metavar="X",
     )
     named: NamedSpecification = group(
         NamedSpecification, without=("bindings", "symmetry", "limits")
@@ -200,8 +187,6 @@ def command(given: _Arguments) -> int:
             jobs=given.jobs,
             gpus=given.gpus,
             needs=given.needs,
-            spot_checks=given.spot_checks,
-            spot_tolerance=given.spot_tolerance,
             cluster=given.cluster,
         )
     return finished(summary, given.store, as_json=given.as_json)
