@@ -210,7 +210,8 @@ class EventData(TypedDict, total=False):
     evaluations, seconds, training: of `resumed`.
     seen: of `asked`, how many events the proposal follows from.
     token, outcome: of `dropped`: what a late answer said.
-    asks: of `distrusted`, which versions up to 9 wrote: the proposals whose answers were taken back.
+    asks: of `distrusted`, which versions up to 9 wrote: the proposals whose answers were taken
+        back.
     """
 
     proposal: int

@@ -30,8 +30,8 @@ _KEY = "key_of_"  # begins the names of parameters that say which row is meant
 class Rows:
     """The rows that an event stores, each by its id with its seal, and what it takes back.
 
-    removed: ids of evaluations that an earlier event stored. (Logs of versions up to 9 also have ids
-    of other rows, `taken_back`, and of proposals, `reopened`.)
+    removed: ids of evaluations that an earlier event stored. (Logs of versions up to 9 also have
+    ids of other rows, `taken_back`, and of proposals, `reopened`.)
     """
 
     def __init__(self) -> None:
