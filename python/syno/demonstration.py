@@ -11,8 +11,8 @@ from typing import TypedDict
 
 from syno._util import numbers as fmt
 from syno._util.errors import UserError
+from syno._util.files import write_text
 from syno._util.tables import Table
-from syno._util.written import write_text
 from syno.report import Report, gather, write_page, write_pictures
 from syno.report.model import Candidate
 from syno.report.pareto import latency, on_front

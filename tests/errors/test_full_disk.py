@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from syno import UserError
-from syno._util.written import write_text, write_whole
+from syno._util.files import write_text, write_whole
 from syno.codegen.export import export_network
 
 
@@ -114,7 +114,7 @@ def test_a_pipe_and_a_link_are_written_through(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
     assert target.read_text() == "text"
     code = (
-        "from syno._util.written import write_text\n"
+        "from syno._util.files import write_text\n"
         "from pathlib import Path\n"
         "write_text(Path('/dev/stdout'), 'x')\n"
     )

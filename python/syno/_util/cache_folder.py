@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from platformdirs.unix import Unix
 
 from syno._util.errors import UserError
+from syno._util.files import PRIVATE, replacing
 from syno._util.helper_process import search_path
 from syno._util.private_files import check_folder, make_private_folder
 
@@ -47,13 +47,8 @@ def write_cached(path: Path, text: str, what: str) -> None:
     """
     try:
         make_private_folder(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        with replacing(path, mode=PRIVATE) as to:
+            to.write_text(text, encoding="utf-8")
     except OSError as error:
         raise not_written(what, path.parent, error) from error
 

@@ -31,6 +31,7 @@ import numpy as np
 from PIL import Image
 
 from syno._util.errors import UserError
+from syno._util.files import replacing
 from syno._util.threads import usable_cores
 from syno.data.arrays import Arrays
 from syno.data.decode import Unreadable, read
@@ -405,17 +406,8 @@ def _sealed(content: Mapping[str, object]) -> bytes:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` when it is whole, and vanishes on an error."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as to, to.open("wb") as file:
+        yield file
 
 
 def _replace(path: Path, content: bytes) -> None:

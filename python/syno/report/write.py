@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from syno._util.written import write_text, write_whole
+from syno._util.files import write_text, write_whole
 from syno.report import images, page
 from syno.report.model import Report
 

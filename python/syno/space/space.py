@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +11,7 @@ from syno import _core
 from syno._util import checks
 from syno._util.arguments import checked, instance, path
 from syno._util.errors import UserError
+from syno._util.files import replacing
 from syno._util.threads import check_threads
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -301,18 +301,12 @@ class Space:
         """
         target = Path(path)
         check_writable(target)
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             rules = rule_set(self._rules_off, self._added)
-            _core.save_space(self._core, str(part), self._specification._core, rules)
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
-            part.replace(target)
+            with replacing(target) as part:
+                _core.save_space(self._core, str(part), self._specification._core, rules)
         except OSError as error:
             raise UserError(_cannot_write(target, error.strerror or str(error))) from error
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
 
     @classmethod
     @checked(path=path, specification=instance(Specification))

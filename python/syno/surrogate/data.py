@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from syno._util import checks
 from syno._util.arguments import checked, path
 from syno._util.errors import UserError
+from syno._util.files import write_text
 from syno._util.json_types import JsonObject
-from syno._util.written import write_text
 from syno.features import FEATURES
 
 FORMAT = "syno surrogate"

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import pickle
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -20,6 +18,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.files import PRIVATE, replacing
 from syno._util.json_types import Json, flattened
 
 _MAGIC = b"SYNOCKP1"
@@ -74,18 +73,10 @@ def write_checkpoint(path: Path, content: TrainingState) -> None:
     data = buffer.getbuffer()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_MAGIC)
-                file.write(_digest(data))
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        with replacing(path, mode=PRIVATE) as to, to.open("wb") as file:
+            file.write(_MAGIC)
+            file.write(_digest(data))
+            file.write(data)
     except OSError as error:
         raise UserError(f"cannot write the checkpoint '{path}': {error.strerror}") from error
 

@@ -20,9 +20,9 @@ from typing import Any
 from syno._util import checks
 from syno._util.checks import json_content, parsed_json, shown
 from syno._util.errors import UserError
+from syno._util.files import write_whole
 from syno._util.json_record import json_record
 from syno._util.packed import packed_lines
-from syno._util.written import write_whole
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.orbits import orbits

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from syno._util import numbers
+from syno._util.files import write_text
 from syno._util.printable import printable
 from syno._util.tables import Table
-from syno._util.written import write_text
 from syno.adaptation.pipeline.front import Series, axis_of, series
 from syno.adaptation.pipeline.results import Adaptation, microseconds, slots_table
 from syno.engines.tables import engines_table

@@ -12,7 +12,7 @@ import numpy as np
 
 from syno import _core
 from syno._util.errors import InternalError, UserError
-from syno._util.written import write_whole
+from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program

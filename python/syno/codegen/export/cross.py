@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from syno._util.errors import UserError
+from syno._util.files import write_whole
 from syno._util.helper_process import find_program
-from syno._util.written import write_whole
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun
 from syno.codegen.export.programs import TOLERANCE, examples

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
-from syno._util.written import write_whole
+from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program

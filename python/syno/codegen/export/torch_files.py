@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syno._util.errors import InternalError
-from syno._util.written import write_whole
+from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from syno._util.errors import UserError
-from syno._util.written import write_whole
+from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from syno._util.errors import UserError
-from syno._util.written import write_whole
+from syno._util.files import write_whole
 from syno.codegen.emitters.tvm import EMITTER
 from syno.codegen.emitters.tvm_target import device_target, is_for_here, linker, write_library
 from syno.codegen.export import files

@@ -6,15 +6,14 @@ network is built. Functions that write or read tensors need torch.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.cache_folder import private_cache
 from syno._util.errors import UserError
+from syno._util.files import replacing
 from syno.options import WEIGHTS_LIMIT
 from syno.store import Store, StudyRecord
 from syno.store.documents import TrainingSettings
@@ -119,13 +118,8 @@ def write_weights(path: Path, net: nn.Module, shape: NetworkShape) -> None:
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in tensors_without_slots(net).items()
     }
-    partial = path.with_name("." + path.name)
-    try:
-        save_file(tensors, partial, metadata={"format": _FORMAT, "network": json.dumps(shape)})
-        os.replace(partial, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            partial.unlink()
+    with replacing(path) as to:
+        save_file(tensors, to, metadata={"format": _FORMAT, "network": json.dumps(shape)})
 
 
 def read_shape(path: Path) -> NetworkShape:
