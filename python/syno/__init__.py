@@ -39,7 +39,7 @@ from syno.space.walks import Walks, walk
 
 if TYPE_CHECKING:
     from syno.adaptation.pipeline.adapt import adapt
-    from syno.adaptation.pipeline.results import Adaptation
+    from syno.adaptation.pipeline.adaptation import Adaptation
     from syno.inference.compiled_network import compile
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
     "AdaptOptions": "syno.options",
-    "Adaptation": "syno.adaptation.pipeline.results",
+    "Adaptation": "syno.adaptation.pipeline.adaptation",
     "adapt": "syno.adaptation.pipeline.adapt",
     "IsolationOptions": "syno.options",
     "Outcome": "syno.store",

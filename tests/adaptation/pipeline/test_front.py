@@ -8,9 +8,10 @@ import json
 import pytest
 from torch import nn
 
+from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.front import axis_of, series
 from syno.adaptation.pipeline.page import render
-from syno.adaptation.pipeline.results import Adaptation, AdaptedNetwork, NetworkRow
+from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.store.objective import ACCURACY
 
 

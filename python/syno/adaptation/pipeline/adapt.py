@@ -13,12 +13,12 @@ import torch
 from torch import nn
 
 from syno._util.options import grouped
+from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal, limited_costs
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.progress import Observer
 from syno.adaptation.pipeline.results import (
-    Adaptation,
     AdaptedNetwork,
     NetworkRow,
     Reached,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util import numbers
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from syno.codegen.export.formats import Exported
     from syno.engines.compare import Comparison
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
@@ -118,8 +116,8 @@ class AdaptedNetwork:
 
 
 @dataclass
-class Adaptation:
-    """The result of `syno.adapt`.
+class Results:
+    """What an adaptation has found, as `Adaptation` has it.
 
     study: the name of the study in the store. original: the network as it was. networks: one for
     each goal, in the order of the goals. rivals: other ways to make the network faster, if they
@@ -223,79 +221,6 @@ class Adaptation:
         for name, reason in self.failures.items():
             found.append(Section(f"{name}: no result", text=reason))
         return found
-
-    def report(self, path: str | Path) -> Path:
-        """Write a self-contained HTML page. UserError if the file cannot be written."""
-        from syno.adaptation.pipeline.page import write_page
-
-        return write_page(self, Path(path))
-
-    def picture(self, path: str | Path) -> Path:
-        """Plot the front and the slots (PNG or PDF). UserError if the file cannot be written."""
-        from syno.adaptation.pipeline.picture import save_picture
-
-        return save_picture(self, Path(path))
-
-    def compare(
-        self,
-        engines: Sequence[str] = (),
-        *,
-        threads: int = 1,
-        rounds: int = 60,
-        progress: Callable[[int, int, str], None] = lambda *_: None,
-    ) -> Comparison:
-        """Time the original and the networks in several inference engines, in turns in one run.
-
-        Args:
-            engines: names of engines as in `syno bench network`; default: all float32 engines that
-                are installed. `eager` is always measured.
-            threads: the number of threads.
-            rounds: the number of timed runs, at least 2.
-            progress: called with (completed steps, all steps, description).
-
-        Returns:
-            The times, with speed-ups over the original in eager PyTorch and in its fastest engines.
-
-        Raises:
-            UserError: an engine is unknown or not installed, or a float32 engine computes something
-                else than eager PyTorch.
-        """
-        from syno.engines import engine
-        from syno.engines.compare import compare_engines
-
-        assert self.original_net is not None and self.example is not None
-        networks = {self.original.name: self.original_net}
-        networks |= {each.name: each.net for each in self.networks}
-        self.engines = compare_engines(
-            networks,
-            self.example,
-            list(engines) or list(engine.available()),
-            threads=threads,
-            rounds=rounds,
-            progress=progress,
-        )
-        return self.engines
-
-    def export(
-        self, path: str | Path, name: str | None = None, *, format: str = "torch-network"
-    ) -> Exported:
-        """Write a network, so that it runs without Syno.
-
-        Args:
-            path: the file; the suffix of the format is added.
-            name: the name of the network; default: the best one.
-            format: as in `syno.export_network`: `torch-network`, `cpp-network`, ...
-        """
-        from syno.codegen.export import export_network
-
-        chosen = self.best if name is None else self.network(name)
-        if chosen is None:
-            raise UserError(
-                "no network loses as little as is allowed\n"
-                f"  expected: name=, one of {', '.join(each.name for each in self.networks)}"
-            )
-        assert self.example is not None
-        return export_network(chosen.net, path, self.example, format=format)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the networks themselves, as plain values."""

@@ -15,8 +15,8 @@ from syno.operands.options import study as study_option
 from syno.options import AdaptOptions, FidelityOptions
 
 if TYPE_CHECKING:
+    from syno.adaptation.pipeline.adaptation import Adaptation
     from syno.adaptation.pipeline.progress import Observer
-    from syno.adaptation.pipeline.results import Adaptation
     from syno.study.results import StudyResults
     from syno.train import Fidelity
 
