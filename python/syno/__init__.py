@@ -52,10 +52,10 @@ if TYPE_CHECKING:
         TrainOptions,
     )
     from syno.store import Outcome
+    from syno.study.export_network import export_network
     from syno.study.results import StudyResults, load_study
     from syno.study.search import resume, search
     from syno.study.selection import select
-    from syno.study.trained_network import export_network
     from syno.study.training.train import train_operators
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
@@ -71,7 +71,7 @@ _LAZY = {
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
     "compile": "syno.inference",
-    "export_network": "syno.study.trained_network",
+    "export_network": "syno.study.export_network",
     "load_study": "syno.study.results",
     "models": "syno.network",
     "resume": "syno.study.search",

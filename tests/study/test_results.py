@@ -233,7 +233,7 @@ def test_a_trained_network_is_exported_and_runs_without_syno(searched, tmp_path,
 
     found, _, path = searched
     wanted = found.best.key[:8] if key == "best" else key
-    trained, example = trained_network(path, wanted, net=own.network())
+    trained, example = trained_network(syno.load_study(path), wanted, net=own.network())
     inputs, labels = own.images().tensors
     with torch.no_grad():
         right = (trained(inputs).argmax(1) == labels).float().mean()

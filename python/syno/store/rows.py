@@ -30,13 +30,14 @@ _KEY = "key_of_"  # begins the names of parameters that say which row is meant
 class Rows:
     """The rows that an event stores, each by its id with its seal, and what it takes back.
 
-    removed: ids of evaluations that an earlier event stored. (Logs of versions up to 9 also have
-    ids of other rows, `taken_back`, and of proposals, `reopened`.)
+    removed: ids of evaluations that an earlier event stored; reopened: ids of proposals that wait
+    for an answer again. (Logs of versions up to 9 may also have ids of other rows, `taken_back`.)
     """
 
     def __init__(self) -> None:
         self._stored: dict[str, dict[str, str]] = {}
         self.removed: list[int] = []
+        self.reopened: list[int] = []
 
     def note(self, table: Table, identity: int, row_seal: str) -> None:
         """Says that the event stores this row, or refers to it."""
@@ -44,7 +45,8 @@ class Rows:
 
     def to_json(self) -> dict[str, object]:
         """As the event keeps it: what is empty is left out."""
-        return {**self._stored, **({"removed": self.removed} if self.removed else {})}
+        taken = {"removed": self.removed, "reopened": self.reopened}
+        return {**self._stored, **{name: ids for name, ids in taken.items() if ids}}
 
 
 def put(connection: Connection, table: Table, **values: object) -> tuple[Row[Any], str]:

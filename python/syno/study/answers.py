@@ -26,8 +26,8 @@ from syno.store.objectives import objectives_of
 from syno.store.records import BASELINE, ERROR, GIVEN_UP, MOST_FAILURES, OK, OPERATOR, plain
 from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
+from syno.study.fronts import wanted_weights
 from syno.study.ratings import as_result
-from syno.study.results import wanted_weights
 from syno.study.settings import StudySettings
 
 # An operator whose evaluation ended the process this often is given up, see `max_attempts`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,11 @@ from syno._util.errors import UserError
 from syno.operators.summary import identity, is_named, short_id
 from syno.report.settings import read_specification
 from syno.store import Evaluation, Store, StudySummary
-from syno.store.front import pareto_front
-from syno.store.overview import best_of, failed, failure_reasons, rejected, score, trained
+from syno.store.overview import best_of, failed, failure_reasons, rejected, trained
 from syno.store.records import BASELINE
 from syno.study.evaluate.weights import Weights
+from syno.study.fronts import COSTS, front_of
+from syno.study.trained_network import trained_network
 
 if TYPE_CHECKING:
     import pandas
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.operators.operator import Operator
-
-# What a front may be drawn against; each is a field of `Evaluation`.
-COSTS: Mapping[str, str] = {"latency": "latency_ratio", "macs": "macs", "params": "params"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +68,7 @@ class StudyResults(StudySummary):
         if cost not in COSTS:
             raise UserError(f"'{cost}' is no cost\n  expected: one of {', '.join(COSTS)}")
         original = [] if self.baseline is None else [self.baseline]
-        return _front(self, (*original, *self.compared), cost)
+        return front_of(self, (*original, *self.compared), cost)
 
     @checked(key=text)
     def trial(self, key: str) -> Evaluation:
@@ -123,8 +120,6 @@ class StudyResults(StudySummary):
         Raises:
             UserError: as in `syno.export_network`.
         """
-        from syno.study.trained_network import trained_network
-
         found = self.trial(trial) if isinstance(trial, str) else trial
         made, _ = trained_network(self, found.key or BASELINE, net=net, seed=found.seed)
         return made
@@ -167,7 +162,7 @@ class StudyResults(StudySummary):
             ) from error
         return pandas.DataFrame(self.rows())
 
-    def plot_front(self, path: str | Path | None = None) -> Figure:
+    def plotfront_of(self, path: str | Path | None = None) -> Figure:
         """Plot the objective against latency and MACs, as in the report.
 
         Args:
@@ -200,33 +195,6 @@ class StudyResults(StudySummary):
             parts.append(f"stopped: {self.stop_reason}")
         reasons = "".join(f"\n  {each}" for each in failure_reasons(self))
         return f"<study {self.study.name}: {', '.join(parts)}{reasons}>"
-
-
-def _front(summary: StudySummary, trials: Sequence[Evaluation], cost: str) -> list[Evaluation]:
-    return pareto_front(
-        (float(spent), summary.objective.score(value), trial.ask, trial)
-        for trial in trials
-        if (spent := getattr(trial, COSTS[cost])) is not None
-        and (value := summary.quality(trial)) is not None
-    )
-
-
-def wanted_weights(summary: StudySummary, *, every: bool = False) -> list[tuple[str | None, int]]:
-    """List the trials whose weights are kept, as pairs (key, seed), the most important first.
-
-    These are the baseline, and then, from the best to the worst, the best operator and the trials
-    on a front of the operators alone: one that the baseline beats may be the best that there is.
-
-    Args:
-        summary: the study.
-        every: whether all trained operators are kept, on a front or not.
-    """
-    fronts = {t.ask for cost in COSTS for t in _front(summary, summary.compared, cost)}
-    best = best_of(summary)
-    fronts |= set() if best is None else {best.ask}
-    found = [trial for trial in summary.compared if every or trial.ask in fronts]
-    found.sort(key=lambda trial: (-score(summary, trial), trial.ask))
-    return [(trial.key, trial.seed) for trial in (*summary.baselines, *found)]
 
 
 def load_study(store: Store | str, study: str | int | None = None) -> StudyResults:

@@ -40,9 +40,9 @@ from syno.store.records import ERROR, OPERATOR, REJECTED
 from syno.study.answers import Answers, Proposal
 from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.standings import Standings
+from syno.study.fronts import wanted_weights
 from syno.study.live_history import LiveHistory
 from syno.study.methods import Method, make_method
-from syno.study.results import wanted_weights
 from syno.study.results_since_progress import ResultsSinceProgress
 from syno.study.settings import Limits, StudySettings
 from syno.study.stoppers import StopReason, Tally

@@ -1,83 +1,60 @@
-"""`syno.export_network`: a trained network of a study as files that run without Syno."""
+"""The trained networks of a study."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from syno._util.errors import UserError
 from syno.operators.summary import short_id
-from syno.store import Evaluation, Store, StudySummary
-from syno.study.results import StudyResults, load_study
+from syno.store import Evaluation, EventRecord, StudyRecord
 from syno.study.study import settings_of
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from syno.codegen.export.formats import Exported
+    from syno.operators.operator import Operator
     from syno.study.evaluate.weights import NetworkShape
 
 
-def export_network(
-    study: StudySummary | Store | str,
-    key: str,
-    path: str | Path,
-    *,
-    name: str | int | None = None,
-    net: nn.Module | None = None,
-    format: str = "torch-network",
-    seed: int | None = None,
-    fold_weights: bool = False,
-) -> Exported:
-    """Write the trained network of a trial, so that it runs without Syno.
+class TrainedStudy(Protocol):
+    """The results of a study, as far as its networks are made of them."""
 
-    Args:
-        study: what `syno.search` or `syno.load_study` returned, or a store or its address.
-        key: the start of the id or key of an operator, or `baseline`.
-        path: the file; the suffix of the format is added.
-        name: the name or id of the study. Default: the latest of the store.
-        net: the network that the study was started with, unless that was a model by name. Its
-            weights do not matter.
-        format: `torch-network` (a .py file with PyTorch code and a .safetensors file with the
-            weights), or another format of `syno.export.export_network`, such as `cpp-network`.
-        seed: of several trainings of the operator, the one with this seed.
-        fold_weights: as in `syno.export.export_network`.
+    @property
+    def weights(self) -> Path | None:
+        """The folder of its trained weights; None if none are kept."""
 
-    Returns:
-        The files.
+    @property
+    def study(self) -> StudyRecord:
+        """The study."""
 
-    Raises:
-        UserError: if there is no such study or trial, its weights were not kept, or the network is
-            not the one that was trained.
-    """
-    from syno.codegen.export import export_network as write
+    @property
+    def events(self) -> Sequence[EventRecord]:
+        """Its log."""
 
-    trained, example = trained_network(study, key, name=name, net=net, seed=seed)
-    return write(trained, path, example, format=format, fold_weights=fold_weights)
+    @property
+    def trials(self) -> Sequence[Evaluation]:
+        """The baseline and all operators."""
+
+    def trial(self, key: str) -> Evaluation:
+        """The last trial of an operator."""
+
+    def operator(self, trial: Evaluation) -> Operator:
+        """The operator of a trial."""
 
 
 def trained_network(
-    study: StudySummary | Store | str,
-    key: str,
-    *,
-    name: str | int | None = None,
-    net: nn.Module | None = None,
-    seed: int | None = None,
+    results: TrainedStudy, key: str, *, net: nn.Module | None = None, seed: int | None = None
 ) -> tuple[nn.Module, torch.Tensor]:
     """Return the trained network of a trial in evaluation mode, and an input of it.
 
-    Args and errors are those of `export_network`.
+    Arguments and errors are those of `export_network`.
     """
     from syno.network.surgery import replace_slots
     from syno.study.evaluate.weights import load_weights, read_shape
 
-    results = study if isinstance(study, StudyResults) else None
-    if results is None:
-        if isinstance(study, StudySummary):
-            raise UserError("a summary does not say where weights are: use syno.load_study(...)")
-        results = load_study(study, name)
     trial = results.trial(key)
     file = _file(results, trial, seed)
     shape = read_shape(file)
@@ -88,7 +65,7 @@ def trained_network(
     return template.eval(), example
 
 
-def _file(results: StudyResults, trial: Evaluation, seed: int | None) -> Path:
+def _file(results: TrainedStudy, trial: Evaluation, seed: int | None) -> Path:
     """Return the file with the weights of a trial."""
     from syno.study.evaluate.weights import file_name
 
@@ -110,7 +87,7 @@ def _file(results: StudyResults, trial: Evaluation, seed: int | None) -> Path:
 
 
 def _template(
-    results: StudyResults, net: nn.Module | None, shape: NetworkShape
+    results: TrainedStudy, net: nn.Module | None, shape: NetworkShape
 ) -> tuple[nn.Module, torch.Tensor]:
     """Return the network with its slots, and an input of it."""
     import torch

@@ -15,10 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from syno._util.errors import UserError
 from syno.codegen import emitters
 from syno.codegen.native import no_compiler
-from syno.codegen.verify.check import Comparison, MismatchError
 from syno.measure import kernels
 from syno.measure.kernel_tuning import tune_kernel
 from syno.measure.kernels import Candidate, KernelRun, synchronized
@@ -30,6 +28,7 @@ from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
 from syno.tune.results import LayerRow
 from syno.tune.subjects import Subject
 from syno.tune.tasks import Task
+from syno.tune.verified import verified
 
 Progress = Callable[[str], None]
 _TRIPLE = re.compile(r"-mtriple=([^-\s]+)")
@@ -320,13 +319,3 @@ def _fastest_on_gpu(task: Task, operator: Operator, binding: dict[str, int]) -> 
 def _named(name: str, candidate: Candidate) -> Candidate:
     """The candidate as a form of its own, not another plan of the form of the same name."""
     return dataclasses.replace(candidate, kernel=name, plan=1, tuning="")
-
-
-def verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:
-    """Compares code with the interpreter; how many outputs. UserError if it is wrong."""
-    comparison = Comparison(emitters.get(name), case, 0)
-    try:
-        comparison.check(function)  # type: ignore[arg-type]
-    except MismatchError as mismatch:
-        raise UserError(f"the code of {name} is wrong: {mismatch}") from mismatch
-    return len(comparison.positions)

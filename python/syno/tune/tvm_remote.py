@@ -25,6 +25,7 @@ from syno.tune.grid import CPU, TVM
 from syno.tune.results import LayerRow
 from syno.tune.subjects import Subject
 from syno.tune.tasks import Task
+from syno.tune.verified import verified
 
 # A time is the mean over calls that take together this long.
 _LEAST_MS = 5
@@ -96,7 +97,6 @@ def measured(
 def _measured(
     task: Task, subject: Subject, folder: Path, progress: Callable[[str], None]
 ) -> LayerRow:
-    from syno.tune.back_ends import verified
 
     operator, binding = subject.computation()
     case = emitters.Case(operator.canonical, binding)

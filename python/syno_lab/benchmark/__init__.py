@@ -6,7 +6,8 @@ from syno_lab.benchmark.generator import generate, new_table
 from syno_lab.benchmark.goal import Goal
 from syno_lab.benchmark.noise import Noise, OrbitNoise, noise_of, orbit_noise_of
 from syno_lab.benchmark.scores import Comparison, MethodScore, Quartiles, Reach, compare, score
-from syno_lab.benchmark.simulation import MethodSpec, Replay, Step, replay, replay_all
+from syno_lab.benchmark.simulation import MethodSpec, Replay, replay, replay_all
+from syno_lab.benchmark.step import Step
 from syno_lab.benchmark.table import Latency, Result, Row, Table, load
 
 __all__ = [

@@ -23,7 +23,7 @@ from syno.study.methods.history import Trial
 from syno_lab.benchmark.table import Table
 
 if TYPE_CHECKING:
-    from syno_lab.benchmark.simulation import Step
+    from syno_lab.benchmark.step import Step
 
 # The shares of operators that a search must reach, and those of the hypervolume.
 SHARES = (0.01, 0.002)

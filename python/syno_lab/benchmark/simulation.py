@@ -24,6 +24,7 @@ from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.method import Method, make_with_options
 from syno_lab.benchmark.goal import Goal, as_goal
 from syno_lab.benchmark.references import REFERENCES
+from syno_lab.benchmark.step import Step
 from syno_lab.benchmark.table import Table
 
 # `progress` is called with (finished runs, all runs, label of the method).
@@ -69,23 +70,6 @@ class MethodSpec:
             raise UserError(f"'{checks.short(text)}' does not name a search method")
         name, options = parse_method(rest)
         return MethodSpec(name, options, label.strip())
-
-
-@dataclass(frozen=True)
-class Step:
-    """A finished trial of a replay.
-
-    ask: the number of the proposal; ended_s: the simulated time.
-    value: the result that the method sees, greater is better; None for a failure.
-    score: the true score of the operator (`Table.scores`).
-    """
-
-    ask: int
-    key: str
-    seed: int
-    ended_s: float
-    value: float | None
-    score: float
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from syno.codegen.torch_op.kernel import Kernel
+    from syno.codegen.torch_op.record import KernelRecord
 
 _NO_GRADIENT = (
     "syno::apply: an argument requires a gradient, and compiled kernels have none: they are for "
     "inference\n  what to do: call it under torch.inference_mode() or torch.no_grad()"
 )
 
-# Gives the kernel of a key and an epilogue.
-find: Callable[[str, str], Kernel] | None = None
+# Gives the record of the kernel of a key and an epilogue.
+find: Callable[[str, str], KernelRecord] | None = None
 
 
 def apply(
@@ -33,7 +33,7 @@ def apply(
 ) -> torch.Tensor:
     """y without values: its shape, and its order in memory."""
     assert find is not None  # until the interpreter ends
-    record = find(key, epilogue).record
+    record = find(key, epilogue)
     expected, shape = list(record.shapes.input), list(record.shapes.output)
     if record.batched and x.dim() > 0:
         expected[0] = shape[0] = x.shape[0]

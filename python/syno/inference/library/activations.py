@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import fx
 
+from syno.inference.library.builder import Builder
 from syno.inference.library.elementwise import between, formula
 from syno.inference.library.program import Value, number
 from syno.inference.library.registry import Code
 from syno.inference.library.registry import code as _code
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.epilogues import activation_of
-
-if TYPE_CHECKING:
-    from syno.inference.library.lower import _Lowering
 
 _aten = torch.ops.aten
 # Activations by the names of epilogues, as structs of the runtime.
@@ -59,12 +55,12 @@ def _numbers(given: NodeArguments, *names: str) -> list[float]:
     return [float(given[name]) for name in names]
 
 
-def _activation(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _activation(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     # Which one it is depends on the other arguments.
     given.without_effect("approximate", "min", "max", "min_val", "max_val")
     found = activation_of(node)
     assert found is not None
-    return formula(self, node, given, f"{STRUCTS[found]}::of(@self)")
+    return formula(build, node, given, f"{STRUCTS[found]}::of(@self)")
 
 
 # How nodes are computed that are activations of epilogues.
@@ -72,25 +68,25 @@ ACTIVATION = Code(_activation)
 
 
 @_code(_aten.leaky_relu.default)
-def _leaky_relu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, "@self > Vector{} ? @self : @negative_slope * @self")
+def _leaky_relu(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, "@self > Vector{} ? @self : @negative_slope * @self")
 
 
 @_code(_aten.elu.default)
-def _elu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _elu(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     alpha, scale, within = _numbers(given, "alpha", "scale", "input_scale")
-    return formula(self, node, given, _of_elu(alpha, scale, within))
+    return formula(build, node, given, _of_elu(alpha, scale, within))
 
 
 @_code(_aten.celu.default)
-def _celu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _celu(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     (alpha,) = _numbers(given, "alpha")
-    return formula(self, node, given, _of_elu(alpha, 1.0, 1.0 / alpha))
+    return formula(build, node, given, _of_elu(alpha, 1.0, 1.0 / alpha))
 
 
 @_code(_aten.selu.default)
-def _selu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, _of_elu(_SELU["alpha"], _SELU["scale"], 1.0))
+def _selu(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, _of_elu(_SELU["alpha"], _SELU["scale"], 1.0))
 
 
 def _of_elu(alpha: float, scale: float, within: float) -> str:
@@ -104,39 +100,39 @@ def _exponent(within: float) -> str:
 
 
 @_code(_aten.mish.default)
-def _mish(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, _MISH)
+def _mish(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, _MISH)
 
 
 @_code(_aten.softplus.default)
-def _softplus(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, _SOFTPLUS)
+def _softplus(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, _SOFTPLUS)
 
 
 @_code(_aten.log_sigmoid.default)
-def _log_sigmoid(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, _LOG_SIGMOID)
+def _log_sigmoid(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, _LOG_SIGMOID)
 
 
 @_code(_aten.exp.default)
-def _exp(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, _EXP)
+def _exp(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, _EXP)
 
 
 @_code(_aten.prelu.default)
-def _prelu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    x, held = self._get(given["self"]), self._get(given["weight"])
+def _prelu(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    x, held = build.get(given["self"]), build.get(given["weight"])
     over = held.view.view([1, -1, *[1] * (x.view.dim() - 2)] if x.view.dim() > 1 else [-1])
-    return self._mapped(node, "a > Vector{} ? a : b * a", x, Value(held.buffer, over))
+    return build.mapped(node, "a > Vector{} ? a : b * a", x, Value(held.buffer, over))
 
 
 @_code(_aten.glu.default)
-def _glu(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    x = self._get(given["self"])
+def _glu(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    x = build.get(given["self"])
     halves = [Value(x.buffer, half) for half in x.view.chunk(2, given["dim"])]
-    return self._mapped(node, "a * Sigmoid::of(b)", *halves)
+    return build.mapped(node, "a * Sigmoid::of(b)", *halves)
 
 
 @_code(_aten.hardtanh.default)
-def _hardtanh(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, between(*_numbers(given, "min_val", "max_val")))
+def _hardtanh(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, between(*_numbers(given, "min_val", "max_val")))

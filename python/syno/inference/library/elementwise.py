@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import fx
 
 from syno._util.errors import UserError
+from syno.inference.library.builder import Builder
 from syno.inference.library.program import Value, number
 from syno.inference.library.registry import code as _code
 from syno.inference.library.registry import overloads
 from syno.inference.node_arguments import NodeArguments
-
-if TYPE_CHECKING:
-    from syno.inference.library.lower import _Lowering
 
 _aten = torch.ops.aten
 
@@ -104,7 +102,7 @@ _CONDITION_OF = {target: f"truth({formula})" for target, formula in _each(_CONDI
 _LANES_OF = {target: f for name, f in _LANES.items() for target in overloads(name)}
 
 
-def formula(self: _Lowering, node: fx.Node, given: NodeArguments, text: str) -> Value:
+def formula(build: Builder, node: fx.Node, given: NodeArguments, text: str) -> Value:
     """The value of a node by a formula in which @NAME is an argument: a tensor or a number."""
     operands: list[Value] = []
     letters: dict[object, str] = {}
@@ -115,54 +113,54 @@ def formula(self: _Lowering, node: fx.Node, given: NodeArguments, text: str) -> 
             return f"splat({number(value)})"
         if value not in letters:
             letters[value] = "abcdefgh"[len(operands)]
-            operands.append(self._get(value))
+            operands.append(build.get(value))
         return letters[value]
 
-    return self._mapped(node, re.sub(r"@(\w+)", term, text), *operands)
+    return build.mapped(node, re.sub(r"@(\w+)", term, text), *operands)
 
 
 @_code(*_FORMULA_OF)
-def _formula(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _formula(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     text = _FORMULA_OF[node.target]
     for name in ("alpha", "value"):
         if given.get(name, None) == 1:
             text = text.replace(f"@{name} * ", "")
-    return formula(self, node, given, text)
+    return formula(build, node, given, text)
 
 
 @_code(*_CONDITION_OF, truth=True)
-def _condition(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(self, node, given, _CONDITION_OF[node.target])
+def _condition(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return formula(build, node, given, _CONDITION_OF[node.target])
 
 
 @_code(*_LANES_OF)
-def _lanes(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _lanes(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     function = f"[](float v) {{ return __builtin_{_LANES_OF[node.target]}(v); }}"
-    return formula(self, node, given, f"lanes_of({function}, @self)")
+    return formula(build, node, given, f"lanes_of({function}, @self)")
 
 
 @_code(_aten.pow.Tensor_Scalar)
-def _power(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _power(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     exponent = given["exponent"]
     if exponent in (2, 3, 4):
-        return formula(self, node, given, " * ".join(["@self"] * int(exponent)))
+        return formula(build, node, given, " * ".join(["@self"] * int(exponent)))
     if abs(exponent) == 0.5:
         root = "root_of(@self)" if exponent > 0 else "splat(1.0f) / root_of(@self)"
-        return formula(self, node, given, root)
+        return formula(build, node, given, root)
     function = f"[](float v) {{ return __builtin_powf(v, {number(exponent)}); }}"
-    return formula(self, node, given, f"lanes_of({function}, @self)")
+    return formula(build, node, given, f"lanes_of({function}, @self)")
 
 
 @_code(*overloads("clamp", "default", "Tensor"), *overloads("clip", "default", "Tensor"))
-def _clamp(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _clamp(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     least, most = given["min"], given["max"]
     if not isinstance(least, fx.Node) and not isinstance(most, fx.Node):
         low = -math.inf if least is None else float(least)
         high = math.inf if most is None else float(most)
         if not math.isnan(low) and not math.isnan(high):
-            return formula(self, node, given, between(low, high))
+            return formula(build, node, given, between(low, high))
     text = "@self" if least is None else "greater(@self, @min)"
-    return formula(self, node, given, text if most is None else f"lesser({text}, @max)")
+    return formula(build, node, given, text if most is None else f"lesser({text}, @max)")
 
 
 def between(least: float, most: float) -> str:
@@ -173,20 +171,20 @@ def between(least: float, most: float) -> str:
 
 
 @_code(_aten._to_copy.default, _aten.to.dtype)
-def _to(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _to(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     # A value is never changed, and lies where the network does: a copy is not needed.
     given.without_effect("dtype", "non_blocking", "copy", "memory_format", "pin_memory")
     if given.get("device", None) not in (None, torch.device("cpu")):
         raise UserError(f"the network library has no code for the device {given['device']}")
     if given.get("layout", None) not in (None, torch.strided):
         raise UserError(f"the network library has no code for the layout {given['layout']}")
-    return _as_numbers(self._get(given["self"]))
+    return _as_numbers(build.get(given["self"]))
 
 
 @_code(_aten.type_as.default)
-def _type_as(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _type_as(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     given.without_effect("other")  # the type of the result says it
-    return _as_numbers(self._get(given["self"]))
+    return _as_numbers(build.get(given["self"]))
 
 
 def _as_numbers(value: Any) -> Value:

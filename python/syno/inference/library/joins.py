@@ -4,40 +4,37 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
 from syno._util.errors import UserError
 from syno.inference.library import program as memory
+from syno.inference.library.builder import Builder
 from syno.inference.library.program import Buffer, Value, number
 from syno.inference.library.registry import code as _code
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import module_name
 
-if TYPE_CHECKING:
-    from syno.inference.library.lower import _Lowering
-
 _aten = torch.ops.aten
 
 
 @_code(_aten.cat.default, _aten.concat.default, _aten.concatenate.default, empty=True)
-def _cat(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    parts = [self._get(part) for part in given["tensors"]]
+def _cat(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    parts = [build.get(part) for part in given["tensors"]]
     # A part without elements may have another rank.
-    return _joined(self, node, [part for part in parts if part.view.numel()], given["dim"])
+    return _joined(build, node, [part for part in parts if part.view.numel()], given["dim"])
 
 
 @_code(_aten.stack.default)
-def _stack(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    parts = [self._get(part) for part in given["tensors"]]
+def _stack(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    parts = [build.get(part) for part in given["tensors"]]
     dim = given["dim"] % (parts[0].view.dim() + 1)
-    return _joined(self, node, [Value(p.buffer, p.view.unsqueeze(dim)) for p in parts], dim)
+    return _joined(build, node, [Value(p.buffer, p.view.unsqueeze(dim)) for p in parts], dim)
 
 
-def _joined(self: _Lowering, node: fx.Node, values: Sequence[Value], dimension: int) -> Value:
-    y = self.program.new(node.meta["val"].shape)
+def _joined(build: Builder, node: fx.Node, values: Sequence[Value], dimension: int) -> Value:
+    y = build.program.new(node.meta["val"].shape)
     begin = 0
     for place, value in enumerate(values):
         size = value.shape[dimension]
@@ -47,7 +44,7 @@ def _joined(self: _Lowering, node: fx.Node, values: Sequence[Value], dimension: 
             _place(y.buffer, int(slot.view.storage_offset()), values[place:])
             if value.buffer.root is y.buffer and value.buffer.place == slot.view.storage_offset():
                 continue
-        self._map(slot, [value], "a", module_name(node))
+        build.map(slot, [value], "a", module_name(node))
     return y
 
 
@@ -69,10 +66,10 @@ def _place(joined: Buffer, offset: int, values: Sequence[Value]) -> None:
 
 
 @_code(_aten.constant_pad_nd.default, _aten.pad.default)
-def _pad(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _pad(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     mode = given.get("mode", "constant")
     value = given["value"] or 0.0
-    x = self._get(given["self"])
+    x = build.get(given["self"])
     pairs = list(zip(given["pad"][0::2], given["pad"][1::2], strict=True))
     sides = [(-1 - i, before, after) for i, (before, after) in enumerate(pairs)]
     inner = x.view
@@ -83,21 +80,21 @@ def _pad(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
     sides = [(dim, max(before, 0), max(after, 0)) for dim, before, after in sides]
     if not any(before or after for _, before, after in sides):
         return kept
-    y = self.program.new(node.meta["val"].shape)
+    y = build.program.new(node.meta["val"].shape)
     middle = y.view
     for dim, before, _ in sides:
         middle = middle.narrow(dim, before, inner.shape[dim])
     if mode == "constant":
         what = "zeros" if value == 0 else "padding"
-        self._map(y, [], f"splat({number(value)})", f"{module_name(node)} ({what})")
-    self._map(Value(y.buffer, middle), [kept], "a", f"{module_name(node)} (padded)")
+        build.map(y, [], f"splat({number(value)})", f"{module_name(node)} ({what})")
+    build.map(Value(y.buffer, middle), [kept], "a", f"{module_name(node)} (padded)")
     if mode != "constant":
-        _fill(self, node, y, sides, mode)
+        _fill(build, node, y, sides, mode)
     return y
 
 
 def _fill(
-    self: _Lowering, node: fx.Node, y: Value, sides: list[tuple[int, int, int]], mode: str
+    build: Builder, node: fx.Node, y: Value, sides: list[tuple[int, int, int]], mode: str
 ) -> None:
     """Copies what lies around the middle of a tensor from there, one dimension after the other."""
     offsets = {
@@ -115,19 +112,19 @@ def _fill(
             from_ = before + offsets[mode](at, size)
             to = Value(y.buffer, part.narrow(dim, before + at, 1))
             source = Value(y.buffer, part.narrow(dim, from_, 1))
-            self._map(to, [source], "a", f"{module_name(node)} ({mode})")
+            build.map(to, [source], "a", f"{module_name(node)} ({mode})")
 
 
 @_code(_aten.repeat.default)
-def _repeat(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _repeat(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     times = given["repeats"]
-    x = self._get(given["self"])
+    x = build.get(given["self"])
     sizes = [1] * (len(times) - x.view.dim()) + x.shape
     view = x.view.view(sizes) if sizes != x.shape else x.view
     for d in range(len(times)):
         view = view.unsqueeze(2 * d)
     return _repeated(
-        self,
+        build,
         node,
         Value(x.buffer, view),
         [n for t, s in zip(times, sizes, strict=True) for n in (t, s)],
@@ -135,26 +132,26 @@ def _repeat(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
 
 
 @_code(_aten.repeat_interleave.self_int)
-def _repeat_interleave(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _repeat_interleave(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     given.without_effect("output_size")  # the shape of the result says it
-    x, dim, times = self._get(given["self"]), given["dim"], given["repeats"]
+    x, dim, times = build.get(given["self"]), given["dim"], given["repeats"]
     if dim is None:
         raise UserError("the network library has no code for repeat_interleave without 'dim'")
     dim %= x.view.dim()
     shape = [*x.shape[: dim + 1], times, *x.shape[dim + 1 :]]
-    return _repeated(self, node, Value(x.buffer, x.view.unsqueeze(dim + 1)), shape)
+    return _repeated(build, node, Value(x.buffer, x.view.unsqueeze(dim + 1)), shape)
 
 
-def _repeated(self: _Lowering, node: fx.Node, x: Value, shape: list[int]) -> Value:
+def _repeated(build: Builder, node: fx.Node, x: Value, shape: list[int]) -> Value:
     """A tensor in this shape, several dimensions of which are one of the result."""
-    y = self.program.new(shape)
-    self._map(y, [x], "a", module_name(node))
+    y = build.program.new(shape)
+    build.map(y, [x], "a", module_name(node))
     return Value(y.buffer, y.view.view(node.meta["val"].shape))
 
 
 @_code(_aten.roll.default)
-def _roll(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    x, dims, shifts = self._get(given["self"]), given["dims"], given["shifts"]
+def _roll(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    x, dims, shifts = build.get(given["self"]), given["dims"], given["shifts"]
     if len(dims) != len(shifts):
         raise UserError(
             "the network library has no code for a cyclic shift of all dimensions as one"
@@ -163,7 +160,7 @@ def _roll(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
     by = dict.fromkeys(range(rank), 0)
     for dim, shift in zip(dims, shifts, strict=True):
         by[dim % rank] += shift
-    y = self.program.new(x.shape)
+    y = build.program.new(x.shape)
     pieces = []
     for dim, shift in by.items():
         size = x.shape[dim]
@@ -175,5 +172,5 @@ def _roll(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
         source, to = x.view, y.view
         for dim, from_, start, count in piece:
             source, to = source.narrow(dim, from_, count), to.narrow(dim, start, count)
-        self._map(Value(y.buffer, to), [Value(x.buffer, source)], "a", module_name(node))
+        build.map(Value(y.buffer, to), [Value(x.buffer, source)], "a", module_name(node))
     return y

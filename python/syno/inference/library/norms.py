@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
 from syno._util.errors import UserError
 from syno.inference.library.activations import STRUCTS
+from syno.inference.library.builder import Builder
 from syno.inference.library.program import Address, Value, number
 from syno.inference.library.registry import code as _code
 from syno.inference.node_arguments import NodeArguments
@@ -17,23 +17,20 @@ from syno.inference.passes.clean import only_user
 from syno.inference.passes.epilogues import activation_of, batch_norm_of, result_of
 from syno.inference.trace import module_name
 
-if TYPE_CHECKING:
-    from syno.inference.library.lower import _Lowering
-
 _aten = torch.ops.aten
 
 
 @_code(_aten._native_batch_norm_legit_no_training.default)
-def _batch_norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    found = batch_norm_of(node, self.held)
+def _batch_norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    found = batch_norm_of(node, build.held)
     if found is None:
         raise UserError("the BatchNorm has no constant statistics")
     given.without_effect("weight", "bias", "running_mean", "running_var", "momentum", "eps")
-    x = self._get(given["input"])
+    x = build.get(given["input"])
     over = [1, -1, *[1] * (x.view.dim() - 2)]
-    scale, shift = (self.program.constant(t) for t in found)
+    scale, shift = (build.program.constant(t) for t in found)
     operands = [x, *(Value(v.buffer, v.view.view(over)) for v in (scale, shift))]
-    y = self.program.new(x.shape)
+    y = build.program.new(x.shape)
     expression, made = "a * b + c", [node]
     value = result_of(node)
     following = None if value is None else only_user(value)
@@ -41,33 +38,33 @@ def _batch_norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
     if following is not None and activation is not None:
         expression = f"{STRUCTS[activation]}::of({expression})"
         made.append(following)
-        self.values[following] = y
-    return self._map(y, operands, expression, ", ".join(module_name(n) for n in made))
+        build.values[following] = y
+    return build.map(y, operands, expression, ", ".join(module_name(n) for n in made))
 
 
 @_code(_aten.layer_norm.default)
-def _layer_norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _layer_norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     given.without_effect("cudnn_enable")
-    return _rows(self, node, given, "layer_norm", float(given["eps"]))
+    return _rows(build, node, given, "layer_norm", float(given["eps"]))
 
 
 @_code(_aten.rms_norm.default)
-def _rms_norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _rms_norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     epsilon = given["eps"]
     least = torch.finfo(torch.float32).eps if epsilon is None else float(epsilon)
-    return _rows(self, node, given, "layer_norm<false>", least)
+    return _rows(build, node, given, "layer_norm<false>", least)
 
 
 def _rows(
-    self: _Lowering, node: fx.Node, given: NodeArguments, function: str, epsilon: float
+    build: Builder, node: fx.Node, given: NodeArguments, function: str, epsilon: float
 ) -> Value:
     """Each row of the last dimensions, times a weight and plus a bias for each place in it."""
-    x = self._contiguous(self._get(given["input"]))
+    x = build.contiguous(build.get(given["input"]))
     names = ("weight", "bias") if "bias" in given else ("weight",)
     held = [given[name] for name in names]
-    factors = [None if each is None else self._contiguous(self._get(each)) for each in held]
+    factors = [None if each is None else build.contiguous(build.get(each)) for each in held]
     factors += [None] * (2 - len(factors))
-    y = self.program.new(x.shape)
+    y = build.program.new(x.shape)
     length = math.prod(given["normalized_shape"])
     rows = y.view.numel() // length
 
@@ -77,36 +74,36 @@ def _rows(
         return f"{function}({at(x)}, {addresses}, {at(y)}, {sizes}, team);"
 
     reads = [x, *(v for v in factors if v is not None)]
-    return self._step(code, reads, y, module_name(node))
+    return build.step(code, reads, y, module_name(node))
 
 
 @_code(_aten.group_norm.default)
-def _group_norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _group_norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     given.without_effect("cudnn_enabled")
-    return _groups(self, node, given, int(given["num_groups"]))
+    return _groups(build, node, given, int(given["num_groups"]))
 
 
 @_code(_aten.instance_norm.default)
-def _instance_norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _instance_norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     if not given["use_input_stats"]:
         raise UserError("the network library has no code for instance_norm with given statistics")
     given.without_effect("running_mean", "running_var", "momentum", "cudnn_enabled")
-    return _groups(self, node, given, self._get(given["input"]).shape[1])
+    return _groups(build, node, given, build.get(given["input"]).shape[1])
 
 
-def _groups(self: _Lowering, node: fx.Node, given: NodeArguments, groups: int) -> Value:
+def _groups(build: Builder, node: fx.Node, given: NodeArguments, groups: int) -> Value:
     """Each of so many groups of channels, times a weight and plus a bias for each channel."""
-    x = self._contiguous(self._get(given["input"]))
+    x = build.contiguous(build.get(given["input"]))
     rows, about = x.shape[0] * groups, module_name(node)
     length = x.view.numel() // rows
-    plain = self.program.new(x.shape)
+    plain = build.program.new(x.shape)
     values = f"nullptr, nullptr, {{}}, {rows}, {length}, {number(given['eps'])}, team"
-    self._step(lambda at: f"layer_norm({at(x)}, {values.format(at(plain))});", [x], plain, about)
+    build.step(lambda at: f"layer_norm({at(x)}, {values.format(at(plain))});", [x], plain, about)
     operands, terms = [plain], "a"
     for name, sign in (("weight", "*"), ("bias", "+")):
         if given[name] is not None:
-            held = self._get(given[name])
+            held = build.get(given[name])
             over = held.view.view([-1, *[1] * (x.view.dim() - 2)])
             terms += f" {sign} {'abc'[len(operands)]}"
             operands.append(Value(held.buffer, over))
-    return plain if len(operands) == 1 else self._mapped(node, terms, *operands)
+    return plain if len(operands) == 1 else build.mapped(node, terms, *operands)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
+from syno.inference.library.builder import Builder, first_result
 from syno.inference.library.program import Address, Value, number
 from syno.inference.library.registry import code as _code
-from syno.inference.library.registry import first_result
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import each_dimension, module_name
-
-if TYPE_CHECKING:
-    from syno.inference.library.lower import _Lowering
 
 _aten = torch.ops.aten
 _MAXIMA: dict[object, int] = {
@@ -88,22 +84,22 @@ def _passes(maps: int, axes: Sequence[_Axis]) -> list[_Pass]:
 
 
 def _pooled(
-    self: _Lowering,
+    build: Builder,
     node: fx.Node,
     given: NodeArguments,
     axes: Sequence[_Axis],
     written: Callable[[_Pass, str, str], str],
 ) -> Value:
     """Adds the passes. written: the code of one, with the names of its input and its output."""
-    x = self._contiguous(self._get(given["self"]))
+    x = build.contiguous(build.get(given["self"]))
     for each in _passes(math.prod(x.shape[: -len(axes)]), axes):
         shape = [each.maps, each.height.out, each.width.out]
-        y = self.program.new(first_result(node).shape if each.last else shape)
+        y = build.program.new(first_result(node).shape if each.last else shape)
 
         def step(at: Address, each: _Pass = each, x: Value = x, y: Value = y) -> str:
             return written(each, at(x), at(y))
 
-        x = self._step(step, [x], y, module_name(node))
+        x = build.step(step, [x], y, module_name(node))
     return x
 
 
@@ -123,15 +119,15 @@ def _sizes(node: fx.Node, given: NodeArguments, rank: int) -> tuple[list[int], l
 
 
 @_code(*_MAXIMA)
-def _max_pool(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _max_pool(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     axes = _axes(node, given, _MAXIMA[node.target])
     return _pooled(
-        self, node, given, axes, lambda each, x, y: f"max_pool<{each.windows}>({x}, {y}, team);"
+        build, node, given, axes, lambda each, x, y: f"max_pool<{each.windows}>({x}, {y}, team);"
     )
 
 
 @_code(*_AVERAGES)
-def _average_pool(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _average_pool(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     padded, divisor = given["count_include_pad"], given.get("divisor_override", None)
 
     def divisor_of(each: _Pass) -> str:
@@ -151,11 +147,11 @@ def _average_pool(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value
             f"[[maybe_unused]] long w) {{ return {divisor_of(each)}; }});"
         )
 
-    return _pooled(self, node, given, _axes(node, given, _AVERAGES[node.target]), written)
+    return _pooled(build, node, given, _axes(node, given, _AVERAGES[node.target]), written)
 
 
 @_code(*_ADAPTIVE)
-def _adaptive(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _adaptive(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     rank, function = _ADAPTIVE[node.target]
     given.without_effect("output_size")  # the sizes of the result say it
     inside, outside = _sizes(node, given, rank)
@@ -166,4 +162,4 @@ def _adaptive(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
         return f"{function}({x}, {y}, {', '.join(map(str, sizes))}, team);"
 
     axes = [_Axis(size, out) for size, out in zip(inside, outside, strict=True)]
-    return _pooled(self, node, given, axes, written)
+    return _pooled(build, node, given, axes, written)

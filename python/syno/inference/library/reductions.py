@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
 from syno._util.errors import UserError
+from syno.inference.library.builder import Builder, first_result
 from syno.inference.library.program import Value, number
 from syno.inference.library.registry import code as _code
-from syno.inference.library.registry import first_result, overloads
+from syno.inference.library.registry import overloads
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import module_name
-
-if TYPE_CHECKING:
-    from syno.inference.library.lower import _Lowering
 
 _aten = torch.ops.aten
 # The functions of the runtime, of a row and its length.
@@ -37,19 +34,19 @@ _NORMS = {
 
 
 @_code(*_SIMPLE)
-def _simple(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return _reduced(self, node, given, _SIMPLE[node.target])
+def _simple(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return _reduced(build, node, given, _SIMPLE[node.target])
 
 
 @_code(*overloads("var", "default", "dim", "correction"))
-def _variance(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return _reduced(self, node, given, f"variance_of(row, n, {_correction(given)})")
+def _variance(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return _reduced(build, node, given, f"variance_of(row, n, {_correction(given)})")
 
 
 @_code(*overloads("std", "default", "dim", "correction"))
-def _deviation(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _deviation(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     function = f"__builtin_sqrtf(variance_of(row, n, {_correction(given)}))"
-    return _reduced(self, node, given, function)
+    return _reduced(build, node, given, function)
 
 
 def _correction(given: NodeArguments) -> str:
@@ -61,26 +58,26 @@ def _correction(given: NodeArguments) -> str:
 
 
 @_code(_aten.linalg_vector_norm.default)
-def _norm(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     order = float(given["ord"])
     if order not in _NORMS:
         raise UserError(f"the network library has no code for a norm of the order {order}")
-    return _reduced(self, node, given, _NORMS[order])
+    return _reduced(build, node, given, _NORMS[order])
 
 
-def _reduced(self: _Lowering, node: fx.Node, given: NodeArguments, function: str) -> Value:
+def _reduced(build: Builder, node: fx.Node, given: NodeArguments, function: str) -> Value:
     """The value of a function of each row, in C++: that of `row` and its length `n`."""
     # The shape and the type of the result say these.
     given.without_effect("keepdim", "dtype")
-    x = self._get(given["self"])
+    x = build.get(given["self"])
     dims = _dimensions(given.get("dim", None), x.view.dim())
     rest = [d for d in range(x.view.dim()) if d not in dims]
-    moved = self._contiguous(Value(x.buffer, x.view.permute([*rest, *dims])))
+    moved = build.contiguous(Value(x.buffer, x.view.permute([*rest, *dims])))
     length = math.prod(x.shape[d] for d in dims)
-    y = self.program.new(first_result(node).shape)
+    y = build.program.new(first_result(node).shape)
     rows = y.view.numel()
     row = f"[](const float* row, long n) {{ return {function}; }}"
-    return self._step(
+    return build.step(
         lambda at: f"reduce_rows({at(moved)}, {at(y)}, {rows}, {length}, team, {row});",
         [moved],
         y,
@@ -97,28 +94,28 @@ def _dimensions(given: int | Sequence[int] | None, rank: int) -> list[int]:
 
 
 @_code(*overloads("softmax", "int"))
-def _softmax(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return _along_rows(self, node, given, "softmax")
+def _softmax(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return _along_rows(build, node, given, "softmax")
 
 
 @_code(*overloads("log_softmax", "int"))
-def _log_softmax(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    return _along_rows(self, node, given, "log_softmax")
+def _log_softmax(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    return _along_rows(build, node, given, "log_softmax")
 
 
-def _along_rows(self: _Lowering, node: fx.Node, given: NodeArguments, function: str) -> Value:
+def _along_rows(build: Builder, node: fx.Node, given: NodeArguments, function: str) -> Value:
     """A function of the runtime that replaces each row, along any dimension."""
     given.without_effect("dtype")  # the type of the result says it
-    x = self._get(given["self"])
+    x = build.get(given["self"])
     rank = x.view.dim()
     if rank == 0:
         raise UserError(f"the network library has no code for '{node.target}' of one element")
     dim = given["dim"] % rank
     order = [*(d for d in range(rank) if d != dim), dim]
-    moved = self._contiguous(Value(x.buffer, x.view.permute(order)))
-    y = self.program.new(moved.shape)
+    moved = build.contiguous(Value(x.buffer, x.view.permute(order)))
+    y = build.program.new(moved.shape)
     rows, length = y.view.numel() // x.shape[dim], x.shape[dim]
-    self._step(
+    build.step(
         lambda at: f"{function}({at(moved)}, {at(y)}, {rows}, {length}, team);",
         [moved],
         y,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import fx
 
+from syno.inference.library.builder import Builder
+from syno.inference.library.program import Value
 from syno.inference.node_arguments import NodeArguments
 
-# The value of a node by the lowering, the node and its arguments; this adds steps.
-Compute = Callable[[Any, fx.Node, NodeArguments], Any]
+# The value of a node by the builder, the node and its arguments; this adds steps.
+Compute = Callable[[Builder, fx.Node, NodeArguments], Value]
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,6 @@ def code(
         return function
 
     return register
-
-
-def first_result(node: fx.Node) -> torch.Tensor:
-    """What a node computes, without values; the first of several results."""
-    found = node.meta["val"]
-    return found[0] if isinstance(found, (list, tuple)) else found  # type: ignore[no-any-return]
 
 
 def overloads(name: str, *names: str) -> list[object]:

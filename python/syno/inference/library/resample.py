@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
+from syno.inference.library.builder import Builder
 from syno.inference.library.program import Address, Value, number
 from syno.inference.library.registry import code as _code
 from syno.inference.library.registry import overloads
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import module_name
-
-if TYPE_CHECKING:
-    from syno.inference.library.lower import _Lowering
 
 _aten = torch.ops.aten
 
@@ -39,18 +36,18 @@ _LINEAR = (
 
 
 @_code(*_NEAREST)
-def _nearest(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _nearest(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     """An element of the result is one of a row and a column, which torch itself chooses."""
     tables = []
     for name, size, out, scale in _each_axis(node, given):
         places = torch.arange(size, dtype=torch.float32)[None, None]
         found = _NEAREST[node.target].default(places, [out], scale)[0, 0]
         tables.append(_static("int", name, [str(int(place)) for place in found.tolist()]))
-    return _interpolated(self, node, given, tables, "nearest")
+    return _interpolated(build, node, given, tables, "nearest")
 
 
 @_code(*_LINEAR)
-def _linear(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
+def _linear(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     """An element of the result is a weighted sum of elements of two rows and two columns.
 
     Which ones and by how much, torch says itself: it interpolates unit signals.
@@ -62,7 +59,7 @@ def _linear(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
         tables.append(
             _static("Taps", name, [_taps(each, corners and size > 1) for each in weights.T])
         )
-    return _interpolated(self, node, given, tables, "interpolate")
+    return _interpolated(build, node, given, tables, "interpolate")
 
 
 def _each_axis(node: fx.Node, given: NodeArguments) -> list[tuple[str, int, int, float | None]]:
@@ -84,17 +81,17 @@ def _each_axis(node: fx.Node, given: NodeArguments) -> list[tuple[str, int, int,
 
 
 def _interpolated(
-    self: _Lowering, node: fx.Node, given: NodeArguments, tables: list[str], function: str
+    build: Builder, node: fx.Node, given: NodeArguments, tables: list[str], function: str
 ) -> Value:
-    x = self._contiguous(self._get(given.first("input", "self")))
-    y = self.program.new(node.meta["val"].shape)
+    x = build.contiguous(build.get(given.first("input", "self")))
+    y = build.program.new(node.meta["val"].shape)
     inside, outside = ([1, *each.shape[2:]][-2:] for each in (x, y))
     sizes = ", ".join(map(str, (y.view.numel() // math.prod(outside), *inside, *outside)))
 
     def step(at: Address) -> str:
         return "\n".join([*tables, f"{function}({at(x)}, {at(y)}, {sizes}, row, column, team);"])
 
-    return self._step(step, [x], y, module_name(node))
+    return build.step(step, [x], y, module_name(node))
 
 
 def _taps(weights: torch.Tensor, corners: bool) -> str:
@@ -118,33 +115,33 @@ def _static(kind: str, name: str, entries: list[str]) -> str:
 
 
 @_code(_aten.pixel_shuffle.default)
-def _pixel_shuffle(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    x, factor = self._get(given["self"]), int(given["upscale_factor"])
+def _pixel_shuffle(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    x, factor = build.get(given["self"]), int(given["upscale_factor"])
     view = x.view.unflatten(-3, (-1, factor, factor))
     rank = view.dim()
     lead = list(range(rank - 5))
     c, a, b, h, w = range(rank - 5, rank)
-    return _copied(self, node, Value(x.buffer, view.permute([*lead, c, h, a, w, b])))
+    return _copied(build, node, Value(x.buffer, view.permute([*lead, c, h, a, w, b])))
 
 
 @_code(_aten.pixel_unshuffle.default)
-def _pixel_unshuffle(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    x, factor = self._get(given["self"]), int(given["downscale_factor"])
+def _pixel_unshuffle(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    x, factor = build.get(given["self"]), int(given["downscale_factor"])
     view = x.view.unflatten(-1, (-1, factor)).unflatten(-3, (-1, factor))
     rank = view.dim()
     lead = list(range(rank - 5))
     c, h, a, w, b = range(rank - 5, rank)
-    return _copied(self, node, Value(x.buffer, view.permute([*lead, c, a, b, h, w])))
+    return _copied(build, node, Value(x.buffer, view.permute([*lead, c, a, b, h, w])))
 
 
 @_code(_aten.channel_shuffle.default)
-def _channel_shuffle(self: _Lowering, node: fx.Node, given: NodeArguments) -> Value:
-    x = self._get(given["self"])
+def _channel_shuffle(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    x = build.get(given["self"])
     view = x.view.unflatten(1, (int(given["groups"]), -1)).transpose(1, 2)
-    return _copied(self, node, Value(x.buffer, view))
+    return _copied(build, node, Value(x.buffer, view))
 
 
-def _copied(self: _Lowering, node: fx.Node, moved: Value) -> Value:
-    y = self.program.new(moved.shape)
-    self._map(y, [moved], "a", module_name(node))
+def _copied(build: Builder, node: fx.Node, moved: Value) -> Value:
+    y = build.program.new(moved.shape)
+    build.map(y, [moved], "a", module_name(node))
     return Value(y.buffer, y.view.view(node.meta["val"].shape))

@@ -28,6 +28,12 @@ class Evaluators:
     """The evaluator of each seed, in separate processes if requested and possible.
 
     Only one evaluator exists at a time, because trainings are ordered by seed.
+
+    Args:
+        trainings: what is trained.
+        group: the processes that train together, of which this is one.
+        observer: is called with the steps of evaluations.
+        weights: a folder for the trained weights; None to keep none.
     """
 
     def __init__(

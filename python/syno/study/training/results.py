@@ -22,7 +22,7 @@ from syno.store import (
 )
 from syno.store.records import VALIDATION
 from syno.study.evaluate.weights import Weights
-from syno.study.results import wanted_weights
+from syno.study.fronts import wanted_weights
 from syno.study.study import settings_of
 
 if TYPE_CHECKING:

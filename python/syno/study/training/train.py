@@ -17,6 +17,7 @@ from syno.options import DEFAULT_STORE, IsolationOptions, TimingOptions, TrainOp
 from syno.store import Store
 from syno.study.heartbeat import driving
 from syno.study.observer import Observer
+from syno.study.training.evaluators import Evaluators
 from syno.study.training.results import Results
 from syno.study.training.rows import TrainedOperator, result_rows
 from syno.study.training.trainings import Job, Trainings
@@ -309,7 +310,7 @@ def _train(
     weights = results.weights
     folder = None if weights is None else weights.folder
     try:
-        with trainings.evaluators(group, observer, folder) as evaluators:
+        with Evaluators(trainings, group, observer, folder) as evaluators:
             for index, job in enumerate(jobs):
                 if job.seed in done[job.name]:
                     observer.on_trained(index, len(jobs), job, None)
@@ -337,7 +338,7 @@ def _train(
 def follow(trainings: Trainings, group: Group) -> None:
     """Take part in the trainings of the first process of a group, as one of the other processes."""
     jobs = trainings.jobs()
-    with trainings.evaluators(group, Observer()) as evaluators:
+    with Evaluators(trainings, group, Observer()) as evaluators:
         while (index := group.broadcast(None)) is not None:
             job = jobs[index]
             if evaluators.run(job.operator, job.seed) is None:

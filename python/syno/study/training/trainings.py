@@ -22,7 +22,6 @@ from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import EAGER, RunKey
 from syno.study.predictions import check_measured
 from syno.study.settings import GIVEN, StudySettings, kernel_settings, timing_settings
-from syno.study.training.evaluators import Evaluators
 from syno.study.training.probe import seconds_each
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from syno.operands.lookup import NamedOperator
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
-    from syno.study.observer import Observer
-    from syno.train import Fidelity, Group
+    from syno.train import Fidelity
 
 
 # Options that only apply to the trainings of a search.
@@ -245,18 +243,6 @@ class Trainings:
         named: list[tuple[Operator | None, str]] = [(None, "baseline")] if self.baseline else []
         named += [(o, c.name) for c, o in zip(self.chosen, self.operators, strict=True)]
         return [Job(operator, name, seed) for seed in self.seeds for operator, name in named]
-
-    def evaluators(
-        self, group: Group, observer: Observer, weights: Path | None = None
-    ) -> Evaluators:
-        """Make the evaluators of this process, which may be one of several that train together.
-
-        Args:
-            group: the processes.
-            observer: is called with the steps of evaluations.
-            weights: a folder for the trained weights; None to keep none.
-        """
-        return Evaluators(self, group, observer, weights)
 
     def seconds_each(self) -> float | None:
         """Estimate the seconds of one training from a few steps of the original network.
