@@ -36,7 +36,7 @@ declare -A COMMAND=(
   [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.35x --epochs 1 --seeds 3 --rivals --final --max-drop 1.5 --store build/adaptation.db --name rivals --json"
 )
 # These write their file themselves.
-MINUTES[layers_resnet18]=60 MINUTES[call_overhead]=5
+MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5
 COMMAND[layers_resnet18]="syno bench layers --model resnet18 --operators operator-1,operator-2,stacked-conv,nas-pte-1 --threads 1 --engines $RIVALS,syno-cpp --tvm 64x56,256x14 --trials 64 --out build/measured/layers_resnet18.json"
 COMMAND[call_overhead]="python bench/call_overhead.py --out build/measured/call_overhead.json"
 
