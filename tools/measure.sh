@@ -17,7 +17,7 @@ FOUND="$(printf '%s,' examples/found/*.txt)"
 # Of each file: minutes on two cores, and the command, which prints the file.
 declare -A MINUTES=(
   [network_engines]=10 [network_resnet18_batch8]=10 [network_resnet34]=12 [network_resnext]=10 [network_resnet_small]=4
-  [network_resnet_small_three]=2 [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
+  [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
   [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=160
 )
 declare -A COMMAND=(
@@ -26,7 +26,6 @@ declare -A COMMAND=(
   [network_resnet34]="syno bench network --model resnet34 --binding g=4,s=2 --engines $ALL --json"
   [network_resnext]="syno bench network --model resnext29_2x64d --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
   [network_resnet_small]="syno bench network --model resnet-small --size 32 --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
-  [network_resnet_small_three]="syno bench network --model resnet-small --size 32 --operators none,operator-1 --binding g=4,s=2 --engines onnxruntime,syno,syno-cpp --json"
   [network_resnet18_operators]="syno bench network --model resnet18 --binding m=2,q=4,k=3 --threads 1 --engines $RIVALS,syno-cpp --operators none,operator-1,operator-2,stacked-conv,depthwise-separable,low-rank-conv,${FOUND%,} --json"
   [demo]="syno demo --out build/demo --json"
   [training_resnet_small]="syno bench training --model resnet-small --size 16 --operators operator-1 --sampled 30 --json"

@@ -10,8 +10,9 @@ twelve rows of the artifact's table to the last published digit.
 
 import pytest
 
-from syno import Specification, published
+from syno import Specification
 from syno.operators import zoo
+from syno_lab import published
 
 SPECIFICATION = Specification.preset("paper/resnet18")
 # What stays, at 224 px: a 7x7 convolution with stride 2 to 64 channels, and 512 x 1000.

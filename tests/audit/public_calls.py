@@ -597,16 +597,10 @@ LEFT_OUT = {
     "StudyResults.plot_front": "draws with Matplotlib: tests/study/test_results.py",
     "adapt": "trains and measures for minutes: tests/adaptation/pipeline",
     "Adaptation": "a result of adapt: tests/adaptation/pipeline",
-    "Adaptation.best": "a result of adapt: tests/adaptation/pipeline",
-    "Adaptation.rows": "a result of adapt: tests/adaptation/pipeline",
-    "Adaptation.network": "a result of adapt: tests/adaptation/pipeline",
-    "Adaptation.table": "a result of adapt: tests/adaptation/pipeline",
-    "Adaptation.sections": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.picture": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.report": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.compare": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.export": "a result of adapt: tests/adaptation/pipeline",
-    "Adaptation.to_json": "a result of adapt: tests/adaptation/pipeline",
     "train_operators": "trains with threads and processes of its own: tests/study/test_training.py",
 }
 

@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from syno._util.errors import UserError
-from syno.cli.main import COMMANDS, cli
+from syno.cli.main import cli
 from syno.store import Store
+
+COMMANDS = cli.commands_by_name
 
 
 def run(*arguments: str) -> Result:

@@ -23,7 +23,7 @@ COMMANDS = (
     *("sample", "show", "verify", "export", "status", "report"),
     *("enumerate", "explain", "why-not"),
 )
-GROUPS = {"rules": ("list", "show", "check", "effect"), "bench": ("synthesis",)}
+GROUPS = {"rules": ("list", "show", "check", "effect")}
 # A quick enumeration shows as much.
 BRIEFLY = {
     "sample": ["--max-nodes", "12000"],
@@ -55,7 +55,8 @@ def briefly(words: list[str]) -> list[str]:
 
 def lines(name: str, part: str | None = None) -> list[str]:
     """The lines of the examples of a command, or of a part of a group."""
-    path = files("syno.cli") / "examples" / f"{name}.toml"
+    package = "syno_lab" if part == "synthesis" else "syno.cli"
+    path = files(package) / "examples" / f"{name}.toml"
     found = tomllib.loads(path.read_text(encoding="utf-8"))[name]
     examples = found if part is None else found[part]
     listed = [line for line in examples.values() if isinstance(line, str)]
@@ -105,7 +106,7 @@ def test_an_example_runs(
 
 GROUP_LINES = [
     line for name, parts in GROUPS.items() for part in (None, *parts) for line in lines(name, part)
-]
+] + lines("bench", "synthesis")
 
 
 @pytest.mark.parametrize("line", GROUP_LINES)

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from syno.cli.commands import __path__ as commands_path
-from syno.cli.main import COMMANDS, cli
+from syno.cli.main import cli
 from syno.store import Store
 
 TRAIN = ["--model", "cnn-small", "--data", "digits", "--fidelity", "digits", "--epochs", "1"]
@@ -212,7 +212,7 @@ def test_every_command_that_takes_a_name_is_in_a_test() -> None:
     tested = {"search", "train", "adapt", "tune", "resume", "worker", "data", "experiment", "bench"}
     others = {"demo", "doctor", "export", "enumerate", "sample", "verify", "models"}
     folder = Path(next(iter(commands_path)))
-    for command in COMMANDS:
+    for command in cli.commands_by_name:
         own = [*folder.glob(f"{command.replace('-', '_')}*.py")]
         text = "".join(each.read_text() for each in own)
         takes = any(f'"{name}"' in text for name in names) or "out: Path" in text

@@ -7,10 +7,11 @@ import re
 import click
 import pytest
 
-from syno.cli.main import COMMANDS, cli
+from syno.cli.main import cli
 
 from .pages import PAGES, ROOT, blocks, name, prose
 
+COMMANDS = cli.commands_by_name
 _SHELL = ("console", "sh", "bash", "")
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-[a-z])(?![\w-])")
 _CALL = re.compile(r"(?:^|[\s`(|])syno ((?:--?)?[a-z][\w-]*)([^`|\n]*)")

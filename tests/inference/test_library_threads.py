@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.property import sanitized
 from torch import nn
 
 from syno import models
 from syno.codegen.export import export_network
 from syno.codegen.native import find_compiler
 
-from ..property import sanitized
 from .test_library import SHAPE, Plain
 
 PROGRAM = Path(__file__).with_name("threads_of_library.cpp")

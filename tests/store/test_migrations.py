@@ -217,7 +217,7 @@ def test_answers_that_version_9_took_back_stay_taken_back(tmp_path):
             assert [e.accuracy for e in store.evaluations(study)] == [0.875]
             assert store.open_proposals(study) == [(2, False), (3, False)]
             state = StudyState(study)
-            state.follow(store)
+            store.follow(state)
             assert state.opened == {2, 3}
             assert StudySettings.from_json(study.settings).evaluations == 3
         if read_only:

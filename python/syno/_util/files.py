@@ -18,7 +18,7 @@ PRIVATE = 0o600
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = _SHARED) -> Iterator[Path]:
+def replacing(path: Path, *, mode: int = _SHARED, beside: str = "") -> Iterator[Path]:
     """Replace a file in one step: whoever reads sees the old one or the new one, never a part.
 
     The block writes all of the file to the path that it gets, beside the file. At the end of the
@@ -28,16 +28,22 @@ def replacing(path: Path, *, mode: int = _SHARED) -> Iterator[Path]:
     Args:
         path: the file, in a folder that is there. A link stays one, and its target is replaced.
         mode: the permissions of the file.
+        beside: the name of the file that the block writes. It is for files that one process at a
+            time writes: what a killed one left there is gone with the next one.
 
     Raises:
         OSError: the file cannot be written.
     """
     target = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(
-        dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
-    )
-    os.close(handle)
-    temporary = Path(name)
+    if beside:
+        temporary = target.with_name(beside)
+        temporary.write_bytes(b"")
+    else:
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
+        )
+        os.close(handle)
+        temporary = Path(name)
     try:
         yield temporary
         with temporary.open("rb+") as file:

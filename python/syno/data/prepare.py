@@ -406,7 +406,7 @@ def _sealed(content: Mapping[str, object]) -> bytes:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    with replacing(path) as to, to.open("wb") as file:
+    with replacing(path, beside=f"{path.name}.tmp") as to, to.open("wb") as file:
         yield file
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import time
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from syno._util.files import write_whole
 from syno.store.errors import DamagedError, damaged, snapshot_of
 from syno.store.store import Store
 
+# What SQLite says of pages that are not as it wrote them.
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 # Seconds between two copies of a search, and how many times as long as a copy takes at least.
 INTERVAL_S = 600.0
 _LEAST = 50.0
@@ -38,8 +41,9 @@ def back_up(store: Store, target: Path | None = None) -> Path:
             f"'{store.name}' is no file\n  what to do: use the tools of the server, such as pg_dump"
         )
     target = snapshot_of(path) if target is None else target
-    if target.exists() and target.samefile(path):
-        raise UserError(f"'{target}' is the store itself\n  expected: another file")
+    if target.exists() and (target.samefile(path) or not target.is_file()):
+        what = "the store itself" if target.samefile(path) else "no file"
+        raise UserError(f"'{target}' is {what}\n  expected: another file")
 
     def write(to: Path) -> None:
         try:
@@ -49,9 +53,9 @@ def back_up(store: Store, target: Path | None = None) -> Path:
         except DamagedError as error:
             raise damaged(store.name, error.found) from error
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_FULL"):
-                raise OSError(28, "No space left on device") from error
-            raise damaged(store.name, [f"file: {error}"]) from error
+            if getattr(error, "sqlite_errorname", "").startswith(_DAMAGED):
+                raise damaged(store.name, [f"file: {error}"]) from error
+            raise OSError(errno.EIO, str(error)) from error
 
     write_whole(target, write, "the copy of the store")
     return target

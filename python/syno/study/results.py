@@ -162,7 +162,7 @@ class StudyResults(StudySummary):
             ) from error
         return pandas.DataFrame(self.rows())
 
-    def plotfront_of(self, path: str | Path | None = None) -> Figure:
+    def plot_front(self, path: str | Path | None = None) -> Figure:
         """Plot the objective against latency and MACs, as in the report.
 
         Args:

@@ -13,9 +13,10 @@ import pytest
 from click.testing import CliRunner
 from tests.report.sample import report
 
-from syno import UserError, published
+from syno import UserError
 from syno.cli.main import cli
 from syno.operators import zoo
+from syno_lab import published
 from syno_lab.experiments.layers.results import LayerResults, LayerRun, LayerTime, Subject
 from syno_lab.figures import FIGURES, Missing, Sources, Written, read_sources, write_figures
 from syno_lab.figures.end_to_end import _model

@@ -118,7 +118,7 @@ def write_weights(path: Path, net: nn.Module, shape: NetworkShape) -> None:
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in tensors_without_slots(net).items()
     }
-    with replacing(path) as to:
+    with replacing(path, beside=f".{path.name}") as to:
         save_file(tensors, to, metadata={"format": _FORMAT, "network": json.dumps(shape)})
 
 
