@@ -44,7 +44,8 @@ class Row(nn.Module):
         self.eval()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cat([part(x).flatten(1) for part in self.parts], 1)
+        # A sample may give one number, without a dimension of its own.
+        return torch.cat([part(x).unsqueeze(-1).flatten(1) for part in self.parts], 1)
 
 
 def both_inputs(batch: int) -> tuple[torch.Tensor, ...]:
@@ -169,7 +170,7 @@ def check_written(
     run = opened(export_network(whole, folder / form, both_inputs(2)[0], format=form).code)
     for batch in BATCHES:
         x = both_inputs(batch)[0]
-        right = [part(x.clone()).flatten(1) for part in parts]
+        right = [part(x.clone()).unsqueeze(-1).flatten(1) for part in parts]
         found = run(x.clone()).split([each.shape[1] for each in right], 1)
         for part, mine, its in zip(parts, found, right, strict=True):
             if what := differs(mine, its):
