@@ -19,12 +19,12 @@ from syno.store import Evaluation, Store, StudySummary
 from syno.store.front import pareto_front
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.records import digest
+from syno.study.fronts import COSTS
 
 OPERATOR_FILE = "operator.txt"
 SPECIFICATION_FILE = "specification.json"
 FACTS_FILE = "evaluation.json"
 
-COSTS = ("latency", "macs", "params")
 ORDERS = (*COSTS, "accuracy", "loss")
 # Operators that differ in one step, or by a factor of two in cost, are different choices.
 LEAST_DISTANCE = 1.0

@@ -21,8 +21,9 @@ from syno.study.heartbeat import driving
 _PHASE = "phase"
 # The kind of the event of a value that may differ from run to run, such as the time for all of it.
 _CHANGE = "change"
-# The finding that says what goals limited first, and the one that each adaptation begins with.
-_LIMITED, _POOL = "limited", "pool"
+# The finding that each adaptation begins with, and the one that says what goals limited first.
+POOL = "pool"
+_LIMITED = "limited"
 # A setting that may differ when an adaptation is continued: further seeds are added.
 _FREE = "options.seeds"
 # Seconds after which the time of a phase is stored within a long step.
@@ -78,7 +79,7 @@ class Journal:
         """The findings that depend on what goals limit, such as which candidates are kept."""
         text = " ".join(limited)
         # Findings of a store from before there were scopes belong to all goals.
-        first = self.once(_LIMITED, "", lambda: text if self.get(_POOL, "") is None else None)
+        first = self.once(_LIMITED, "", lambda: text if self.get(POOL, "") is None else None)
         return Scope(self, tuple(limited), "" if first in (None, text) else f" ({text})")
 
     def spent(self, phase: str) -> float:

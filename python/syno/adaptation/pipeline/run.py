@@ -12,7 +12,7 @@ import torch
 
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
-from syno.adaptation.pipeline.journal import Journal, Scope, open_journal
+from syno.adaptation.pipeline.journal import POOL, Journal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import Clock
 from syno.adaptation.pipeline.length import Lengths
@@ -142,7 +142,7 @@ class Run:
             )
             return [each.to_json() for each in found]
 
-        rows: list[Any] = self.journal.once("pool", "", gather)
+        rows: list[Any] = self.journal.once(POOL, "", gather)
         return [Candidate(**row) for row in rows]
 
     @property
