@@ -481,7 +481,7 @@ def _damage() -> Iterator[tuple[str, Entry]]:
 def _goal(text: str) -> None:
     from syno.adaptation.pipeline import goals
 
-    for resource in (goals.LATENCY, goals.MACS):
+    for resource in ("latency", "macs"):
         with contextlib.suppress(UserError):
             goals.goal(resource, text).limit(1.0)
 

@@ -273,7 +273,7 @@ def test_mistakes_are_named(targets, constraints, message):
 
 def test_targets_have_their_usual_directions():
     found = parse_objectives(["loss", "macs", "params:max"], ["macs <= 2e6"], LOSS)
-    assert list(map(str, found.targets)) == ["loss:min", "macs:min", "params:max"]
+    assert list(map(str, found.all)) == ["loss:min", "macs:min", "params:max"]
     assert list(map(str, found.constraints)) == ["macs<=2000000"]
     assert parse_objectives([], [], LOSS).are_default
     assert parse_objectives(["loss"], [], LOSS).are_default

@@ -161,8 +161,8 @@ class FastAndCheap:
         left = [c for c in self._candidates if c.key not in history.keys]
         timed = [t for e in history.entries for t in e.trials if t.latency_ms is not None]
         best = min(timed, key=lambda trial: trial.latency_ms, default=None)
-        aim = 0 if best is None else best.macs
-        return min(left, key=lambda c: (abs(c.macs - aim), c.key)).operator if left else None
+        macs = 0 if best is None else best.macs
+        return min(left, key=lambda c: (abs(c.macs - macs), c.key)).operator if left else None
 
 
 def test_a_custom_method_uses_latencies_and_macs(store, monkeypatch):
@@ -172,8 +172,8 @@ def test_a_custom_method_uses_latencies_and_macs(store, monkeypatch):
     found = store.summary("study").evaluations
     for number, evaluation in enumerate(found):
         timed = [e for e in found[:number] if e.latency_ms is not None]
-        aim = min(timed, key=lambda e: e.latency_ms).macs if timed else 0
+        wanted = min(timed, key=lambda e: e.latency_ms).macs if timed else 0
         proposed = {e.key for e in found[:number]}
-        least = min(abs(macs - aim) for key, macs in space.items() if key not in proposed)
-        assert abs(space[evaluation.key] - aim) == least
+        least = min(abs(macs - wanted) for key, macs in space.items() if key not in proposed)
+        assert abs(space[evaluation.key] - wanted) == least
     assert len({e.macs for e in found if e.macs is not None}) > 1

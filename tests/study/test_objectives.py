@@ -40,7 +40,7 @@ def test_settings_are_stored_and_have_no_trace_where_they_are_not_used(store):
     assert again.settings.retrain == 2
     assert again.settings.patience == 9
     assert again.objectives == study.objectives
-    assert [str(t) for t in again.objectives.targets] == ["accuracy:max", "latency_ratio:min"]
+    assert [str(t) for t in again.objectives.all] == ["accuracy:max", "latency_ratio:min"]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def gather(summary: StudySummary) -> Report:
 
 def _volumes(summary: StudySummary) -> tuple[float | None, ...]:
     """Return the hypervolume after each result; nothing for a single objective."""
-    return summary.progress if len(summary.objectives.targets) > 1 else ()
+    return summary.progress if len(summary.objectives.all) > 1 else ()
 
 
 def _engine(settings: SettingsDocument) -> str:

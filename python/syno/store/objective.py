@@ -1,4 +1,4 @@
-"""The objective of a study: accuracy, the loss of text, or a custom metric."""
+"""What a study measures and improves: accuracy, the loss of text, a custom metric, or a cost."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from syno._util import numbers
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure on the validation split, and how its values are compared and shown.
+    """A measure of results, with its unit and direction, and how its values are shown.
 
-    name: `accuracy`, `loss`, or the name of a custom metric.
+    name: `accuracy`, `loss`, or the name of a custom metric on the validation split; or of a cost.
     unit: of a value; empty if there is none.
     greater_is_better: whether a search maximizes it.
     is_share: whether values are fractions from 0 to 1, which are shown in percent.
@@ -25,6 +25,9 @@ class Objective:
     greater_is_better: bool
     is_share: bool = False
     is_entropy: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}:{'max' if self.greater_is_better else 'min'}"
 
     @property
     def field(self) -> str:

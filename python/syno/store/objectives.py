@@ -1,8 +1,8 @@
-"""Several objectives of one study: targets, constraints, and how results are compared by them.
+"""Several objectives of one study, its constraints, and how results are compared by them.
 
-A measure is a number in the result of an operator. A study has targets, which are measures with a
-direction, and constraints, which are bounds of measures. By default, its only target is its
-objective (`objective.py`).
+A measure is a number in the result of an operator. A study has objectives, which are measures with
+a direction, and constraints, which are bounds of measures. By default, its only objective is the
+accuracy, loss or metric of its networks (`objective.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from syno._util.errors import UserError
@@ -18,19 +18,22 @@ from syno.store.hypervolume import gain, hypervolume
 from syno.store.objective import Objective, objective_of
 
 # What costs something, beside the objective of the study, and is minimized by default.
-COSTS: Mapping[str, str] = {
-    "latency_ratio": "latency divided by that of the baseline in the same run",
-    "latency_ms": "median latency of the network in milliseconds",
-    "macs": "MACs of the replaced layers for one sample",
-    "params": "parameters of the replaced layers",
-    "memory": "peak memory of the training in bytes",
+_COSTS: Mapping[str, Objective] = {
+    name: Objective(name, unit, greater_is_better=False)
+    for name, unit in (
+        ("latency_ratio", ""),  # latency divided by that of the baseline in the same run
+        ("latency_ms", "ms"),  # median latency of the network
+        ("macs", ""),  # of the replaced layers for one sample
+        ("params", ""),  # of the replaced layers
+        ("memory", "bytes"),  # peak memory of the training
+    )
 }
 # Those that are known of an operator before it is trained.
 KNOWN = ("macs", "params")
 # Measures that a search takes from `PredictedLatency` where nothing was measured.
 PREDICTABLE: Mapping[str, str] = {"latency_ratio": "ratio", "latency_ms": "median_ms"}
 # More would make the exact hypervolume slow.
-MOST_TARGETS = 4
+MOST_OBJECTIVES = 4
 # Progress is an increase of the hypervolume, or of the best value, by more than this share.
 LEAST_PROGRESS = 1e-3
 # Fewer results say nothing about further ones.
@@ -54,17 +57,6 @@ R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True)
-class Target:
-    """A measure that a study minimizes or maximizes."""
-
-    measure: str
-    maximize: bool
-
-    def __str__(self) -> str:
-        return f"{self.measure}:{'max' if self.maximize else 'min'}"
-
-
-@dataclass(frozen=True)
 class Constraint:
     """A bound of a measure, which the results that a study looks for satisfy."""
 
@@ -72,9 +64,9 @@ class Constraint:
     bound: float
     is_upper: bool
 
-    def bounds(self, target: Target) -> bool:
-        """Whether it bounds a target from its worse side, as `macs<=2e6` does for `macs:min`."""
-        return self.measure == target.measure and self.is_upper != target.maximize
+    def bounds(self, objective: Objective) -> bool:
+        """Whether it bounds an objective from its worse side, as `macs<=2e6` does `macs:min`."""
+        return self.measure == objective.name and self.is_upper != objective.greater_is_better
 
     def violation(self, value: float | None) -> float:
         """Return by how much a value is beyond the bound, as a share of it; 0 if it is not."""
@@ -89,25 +81,25 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Objectives:
-    """The targets and constraints of a study.
+    """The objectives and constraints of a study.
 
-    objective: the objective of the study, whose name is one of the measures.
+    objective: the accuracy, loss or metric of its networks, whose name is one of the measures.
+    all: the objectives that results are compared by.
     """
 
     objective: Objective
-    targets: tuple[Target, ...]
+    all: tuple[Objective, ...]
     constraints: tuple[Constraint, ...] = ()
 
     @property
     def are_default(self) -> bool:
-        """Whether the objective is the only target, in its direction, without constraints."""
-        default = Target(self.objective.name, self.objective.greater_is_better)
-        return self.targets == (default,) and not self.constraints
+        """Whether `objective` is the only one, in its direction, without constraints."""
+        return self.all == (self.objective,) and not self.constraints
 
     @property
     def measures(self) -> set[str]:
-        """The measures of the targets and constraints."""
-        return {t.measure for t in self.targets} | {c.measure for c in self.constraints}
+        """The measures of the objectives and constraints."""
+        return {each.name for each in self.all} | {c.measure for c in self.constraints}
 
     def rises_with_macs(self, measure: str) -> bool:
         """Whether a measure is expected to rise with the MACs, as the accuracy or a cost."""
@@ -127,9 +119,8 @@ class Objectives:
         return float(found) if isinstance(found, (int, float)) else None
 
     def is_predicted(self, result: Result) -> bool:
-        """Whether a target or a constraint compares a result by a predicted latency."""
-        measures = {target.measure for target in self.targets}
-        measures |= {constraint.measure for constraint in self.constraints}
+        """Whether an objective or a constraint compares a result by a predicted latency."""
+        measures = self.measures
         return any(
             getattr(result, name, None) is None and field in _predicted(result)
             for name, field in PREDICTABLE.items()
@@ -137,13 +128,13 @@ class Objectives:
         )
 
     def scores(self, result: Result) -> tuple[float, ...] | None:
-        """Return the values of the targets, greater is better; None if one is missing."""
+        """Return the values of the objectives, greater is better; None if one is missing."""
         found = []
-        for target in self.targets:
-            value = self.value(target.measure, result)
+        for objective in self.all:
+            value = self.value(objective.name, result)
             if value is None or not math.isfinite(value):
                 return None
-            found.append(value if target.maximize else -value)
+            found.append(objective.score(value))
         return tuple(found)
 
     def violation(self, result: Result) -> float:
@@ -181,7 +172,7 @@ class Objectives:
     def progress(self, results: Sequence[R], reference: Result | None) -> list[float | None]:
         """Return how good the results are up to each of them; the values never fall.
 
-        It is the hypervolume of several targets, and the best score of a single one. It is None
+        It is the hypervolume of several objectives, and the best score of a single one. It is None
         until a result satisfies the constraints.
 
         Args:
@@ -194,9 +185,9 @@ class Objectives:
     def volume(self, results: Iterable[Result], reference: Result | None) -> float | None:
         """Return the hypervolume of the archive, in units of a reference result.
 
-        A target that a constraint bounds counts from the bound. Any other maximized measure counts
-        from 0, and any other minimized one from that of the reference (the loss from twice that),
-        so that a network that costs more than the reference adds nothing.
+        An objective that a constraint bounds counts from the bound. Any other maximized measure
+        counts from 0, and any other minimized one from that of the reference (the loss from twice
+        that), so that a network that costs more than the reference adds nothing.
 
         Args:
             results: of operators.
@@ -211,8 +202,8 @@ class Objectives:
     def units(self, reference: Result) -> tuple[float, ...] | None:
         """Return the values of a reference result; None if one of them is no unit."""
         found = []
-        for target in self.targets:
-            value = self.value(target.measure, reference)
+        for objective in self.all:
+            value = self.value(objective.name, reference)
             if value is None or value == 0 or not math.isfinite(value):
                 return None
             found.append(abs(value))
@@ -224,29 +215,28 @@ class Objectives:
         The reference of the hypervolume is the origin.
         """
         shares = []
-        for target, unit in zip(self.targets, units, strict=True):
-            value = self.value(target.measure, result)
+        for objective, unit in zip(self.all, units, strict=True):
+            value = self.value(objective.name, result)
             assert value is not None
-            shares.append(self.share(target, value, unit))
+            shares.append(self.share(objective, value, unit))
         return tuple(shares)
 
-    def share(self, target: Target, value: float, unit: float) -> float:
+    def share(self, objective: Objective, value: float, unit: float) -> float:
         """Return one coordinate of `shares`."""
-        advance = value - self._start(target, unit)
-        return (advance if target.maximize else -advance) / unit
+        return objective.score(value - self._start(objective, unit)) / unit
 
-    def _start(self, target: Target, unit: float) -> float:
-        """Return the value from which a target counts.
+    def _start(self, objective: Objective, unit: float) -> float:
+        """Return the value from which an objective counts.
 
-        Results beyond the bound of a target are not what a study looks for, so what is between the
-        bound and the usual start would only distort how its targets are weighed up.
+        Results beyond the bound of an objective are not what a study looks for, so what is between
+        the bound and the usual start would only distort how its objectives are weighed up.
         """
-        bounds = [c.bound for c in self.constraints if c.bounds(target)]
+        bounds = [c.bound for c in self.constraints if c.bounds(objective)]
         if bounds:
-            return max(bounds) if target.maximize else min(bounds)
-        if target.maximize:
+            return max(bounds) if objective.greater_is_better else min(bounds)
+        if objective.greater_is_better:
             return 0.0
-        return 2.0 * unit if target.measure == self.objective.name else unit
+        return 2.0 * unit if objective.name == self.objective.name else unit
 
 
 def _predicted(result: Result) -> Mapping[str, object]:
@@ -286,7 +276,7 @@ def ranks(objectives: Objectives, results: Mapping[int, R | None]) -> dict[int, 
     by one number.
 
     Args:
-        objectives: the targets and constraints.
+        objectives: of the study.
         results: by the number of the proposal; None for a failure.
     """
     scores = {n: None if r is None else objectives.scores(r) for n, r in results.items()}
@@ -402,7 +392,7 @@ class Advance:
         objectives, kept = self._objectives, self._kept
         self._reference = self._reference or result
         archive = objectives.archive([*kept, result])
-        if archive != kept and len(objectives.targets) == 1:
+        if archive != kept and len(objectives.all) == 1:
             scores = objectives.scores(archive[0])
             self._value = None if scores is None else scores[0]
         elif archive != kept:
@@ -441,32 +431,34 @@ def expected_improvement(progress: Sequence[float | None], more: int) -> float |
 
 
 def objectives_of(settings: Mapping[str, object]) -> Objectives:
-    """Return the targets and constraints of a study from its settings."""
-    targets, constraints = (settings.get(name) or () for name in ("objectives", "constraints"))
-    assert isinstance(targets, Sequence) and isinstance(constraints, Sequence)
-    return parse_objectives(targets, constraints, objective_of(settings))
+    """Return the objectives and constraints of a study from its settings."""
+    texts, constraints = (settings.get(name) or () for name in ("objectives", "constraints"))
+    assert isinstance(texts, Sequence) and isinstance(constraints, Sequence)
+    return parse_objectives(texts, constraints, objective_of(settings))
 
 
 def parse_objectives(
-    targets: Sequence[str], constraints: Sequence[str], objective: Objective
+    texts: Sequence[str], constraints: Sequence[str], objective: Objective
 ) -> Objectives:
-    """Read targets such as `accuracy` or `macs:min`, and constraints such as `macs<=2e6`.
+    """Read objectives such as `accuracy` or `macs:min`, and constraints such as `macs<=2e6`.
+
+    Args:
+        texts, constraints: of the study.
+        objective: the accuracy, loss or metric of its networks, the only one if there are no texts.
 
     Raises:
-        UserError: for an unknown measure, for a target that is given twice, for more than four
-            targets, and for constraints that nothing satisfies.
+        UserError: for an unknown measure, for an objective that is given twice, for more than four
+            objectives, and for constraints that nothing satisfies.
     """
-    found = tuple(_target(text, objective) for text in targets) or (
-        Target(objective.name, objective.greater_is_better),
-    )
-    names = [target.measure for target in found]
+    found = tuple(_objective(text, objective) for text in texts) or (objective,)
+    names = [each.name for each in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UserError(f"the objective '{twice[0]}' is given twice")
-    if len(found) > MOST_TARGETS:
+    if len(found) > MOST_OBJECTIVES:
         raise UserError(
             f"{len(found)} objectives are too many\n"
-            f"  expected: at most {MOST_TARGETS}      got: {', '.join(names)}"
+            f"  expected: at most {MOST_OBJECTIVES}      got: {', '.join(names)}"
         )
     bounds = tuple(_constraint(text, objective) for text in constraints)
     _check_possible(bounds, objective)
@@ -474,15 +466,15 @@ def parse_objectives(
 
 
 def _known(objective: Objective) -> str:
-    return ", ".join([objective.name, *COSTS])
+    return ", ".join([objective.name, *_COSTS])
 
 
 def _check_measure(name: str, objective: Objective) -> None:
-    if name != objective.name and name not in COSTS:
+    if name != objective.name and name not in _COSTS:
         raise UserError(f"'{name}' is no measure\n  expected: one of {_known(objective)}")
 
 
-def _target(text: str, objective: Objective) -> Target:
+def _objective(text: str, objective: Objective) -> Objective:
     name, _, direction = text.strip().partition(":")
     _check_measure(name, objective)
     if direction not in ("", "min", "max"):
@@ -490,8 +482,8 @@ def _target(text: str, objective: Objective) -> Target:
             f"the objective '{text}' has no such direction\n"
             f"  expected: {name}, {name}:min or {name}:max"
         )
-    usual = objective.greater_is_better if name == objective.name else False
-    return Target(name, usual if not direction else direction == "max")
+    usual = objective if name == objective.name else _COSTS[name]
+    return replace(usual, greater_is_better=direction == "max") if direction else usual
 
 
 def _constraint(text: str, objective: Objective) -> Constraint:

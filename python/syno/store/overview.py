@@ -149,7 +149,7 @@ def study_json(summary: StudySummary, *, operators: bool) -> dict[str, object]:
         "open": len(summary.open_asks),
         "stop_reason": summary.stop_reason,
         "objective": objective,
-        "objectives": [str(target) for target in summary.objectives.targets],
+        "objectives": [str(each) for each in summary.objectives.all],
         "constraints": [str(bound) for bound in summary.objectives.constraints],
         "archive": [identity(e.text or "") for e in summary.archive],
         "hypervolume": summary.hypervolume,

@@ -70,12 +70,12 @@ class StudySummary:
 
     @property
     def objective(self) -> Objective:
-        """The objective of the study."""
+        """The accuracy, loss or metric of its networks."""
         return objective_of(self.study.settings)
 
     @property
     def objectives(self) -> Objectives:
-        """The targets and constraints of the study."""
+        """The objectives and constraints of the study."""
         return objectives_of(self.study.settings)
 
     @property
@@ -93,7 +93,7 @@ class StudySummary:
 
         It is None before an operator satisfies the constraints, too.
         """
-        if len(self.objectives.targets) == 1:
+        if len(self.objectives.all) == 1:
             return None
         if any(map(self.objectives.is_predicted, self.compared)):
             found = self.archive

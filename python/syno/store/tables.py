@@ -165,24 +165,24 @@ def progress_lines(summary: StudySummary) -> list[str]:
         )
     objectives = summary.objectives
     if not objectives.are_default:
-        targets = ", ".join(map(str, objectives.targets))
+        names = ", ".join(map(str, objectives.all))
         bounds = ", ".join(map(str, objectives.constraints))
         found = summary.archive
         best = ", ".join(short_id(e.text, e.key) for e in found[:_MOST_IDS])
         more = f" and {len(found) - _MOST_IDS} more" if len(found) > _MOST_IDS else ""
         size = summary.hypervolume
         volume = "" if size is None else f" (hypervolume {size:.4g})"
-        lines.append(f"Objectives: {targets}" + (f"; constraints: {bounds}." if bounds else "."))
+        lines.append(f"Objectives: {names}" + (f"; constraints: {bounds}." if bounds else "."))
         lines.append(f"Best compromises{volume}: {best or 'none yet'}{more}.")
     return lines
 
 
 def _gained(summary: StudySummary, gain: float) -> str:
     """What is improved, and by how much."""
-    targets = summary.objectives.targets
-    if len(targets) > 1:
+    first, *others = summary.objectives.all
+    if others:
         return f"the hypervolume by {gain:.2g}"
-    name, objective = targets[0].measure, summary.objective
+    name, objective = first.name, summary.objective
     return (
         f"the best {name} by {objective.spread(gain) if name == objective.name else f'{gain:.3g}'}"
     )

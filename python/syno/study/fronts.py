@@ -8,8 +8,10 @@ from syno.store import Evaluation, StudySummary
 from syno.store.front import pareto_front
 from syno.store.overview import best_of, score
 
-# What a front may be drawn against; each is a field of `Evaluation`.
-COSTS: Mapping[str, str] = {"latency": "latency_ratio", "macs": "macs", "params": "params"}
+LATENCY, MACS, PARAMS = "latency", "macs", "params"
+# What a front may be drawn against, and what a candidate needs in a slot; with fields of
+# `Evaluation`.
+COSTS: Mapping[str, str] = {LATENCY: "latency_ratio", MACS: "macs", PARAMS: "params"}
 
 
 def front_of(summary: StudySummary, trials: Sequence[Evaluation], cost: str) -> list[Evaluation]:

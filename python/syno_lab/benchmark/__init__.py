@@ -3,8 +3,8 @@
 from syno_lab.benchmark.configuration import Configuration
 from syno_lab.benchmark.experiment import SearchResults, compare_methods
 from syno_lab.benchmark.generator import generate, new_table
-from syno_lab.benchmark.goal import Goal
 from syno_lab.benchmark.noise import Noise, OrbitNoise, noise_of, orbit_noise_of
+from syno_lab.benchmark.problem import Problem
 from syno_lab.benchmark.scores import Comparison, MethodScore, Quartiles, Reach, compare, score
 from syno_lab.benchmark.simulation import MethodSpec, Replay, replay, replay_all
 from syno_lab.benchmark.step import Step
@@ -13,12 +13,12 @@ from syno_lab.benchmark.table import Latency, Result, Row, Table, load
 __all__ = [
     "Comparison",
     "Configuration",
-    "Goal",
     "Latency",
     "MethodScore",
     "MethodSpec",
     "Noise",
     "OrbitNoise",
+    "Problem",
     "Quartiles",
     "Reach",
     "Replay",

@@ -11,8 +11,8 @@ from itertools import combinations
 from syno._util.errors import UserError
 from syno.store import capture_environment
 from syno.store.objective import Objective
-from syno_lab.benchmark.goal import Goal
 from syno_lab.benchmark.noise import noise_of
+from syno_lab.benchmark.problem import Problem
 from syno_lab.benchmark.scores import Comparison, MethodScore, Quartiles, compare, score
 from syno_lab.benchmark.simulation import MethodSpec, Progress, replay_all
 from syno_lab.benchmark.table import Table
@@ -26,7 +26,7 @@ class SearchResults:
     trials, workers, seeds: of the replays.
     """
 
-    goal: Goal
+    problem: Problem
     methods: tuple[MethodSpec, ...]
     scores: tuple[MethodScore, ...]
     comparisons: tuple[Comparison, ...]
@@ -37,7 +37,7 @@ class SearchResults:
     @property
     def table(self) -> Table:
         """The table; with objectives that need a latency, of the operators that have one."""
-        return self.goal.table
+        return self.problem.table
 
     @property
     def objective(self) -> Objective:
@@ -47,7 +47,7 @@ class SearchResults:
     @property
     def regret_scale(self) -> int:
         """What the regret is multiplied with to be shown: shares are shown in percent."""
-        return 100 if self.objective.is_share or not self.goal.is_single else 1
+        return 100 if self.objective.is_share or not self.problem.is_single else 1
 
     def described(self) -> dict[str, object]:
         """Return everything as plain values, with the machine; what is infinite is None."""
@@ -61,8 +61,8 @@ class SearchResults:
                 "objective": self.objective.name,
                 "noise": None if noise is None else dataclasses.asdict(noise),
             },
-            "objectives": [str(target) for target in self.goal.objectives.targets],
-            "constraints": [str(bound) for bound in self.goal.objectives.constraints],
+            "objectives": [str(each) for each in self.problem.objectives.all],
+            "constraints": [str(bound) for bound in self.problem.objectives.constraints],
             "trials": self.trials,
             "workers": self.workers,
             "seeds": self.seeds,
@@ -109,10 +109,10 @@ def compare_methods(
             f"table '{table.name}' has no results yet\n"
             f"  what to do: `syno bench table --out FILE` trains its {len(table.rows):,} operators"
         )
-    goal = Goal.of(table, objectives, constraints)
-    trials = min(trials, len(goal.table.keys))
+    problem = Problem.of(table, objectives, constraints)
+    trials = min(trials, len(problem.table.keys))
     runs = replay_all(
-        goal,
+        problem,
         methods,
         seeds=seeds,
         trials=trials,
@@ -120,10 +120,10 @@ def compare_methods(
         jobs=jobs,
         progress=progress,
     )
-    scores = [score(goal, title, each, trials=trials) for title, each in runs.items()]
+    scores = [score(problem, title, each, trials=trials) for title, each in runs.items()]
     comparisons = [c for one, other in combinations(scores, 2) for c in compare(one, other, trials)]
     return SearchResults(
-        goal, tuple(methods), tuple(scores), tuple(comparisons), trials, workers, seeds
+        problem, tuple(methods), tuple(scores), tuple(comparisons), trials, workers, seeds
     )
 
 

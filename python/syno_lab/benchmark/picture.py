@@ -35,7 +35,7 @@ def save_regret(found: SearchResults, path: Path) -> None:
     axes.set_xlabel(f"finished trials ({found.workers} at the same time)")
     unit = "percentage points" if found.objective.is_share else found.objective.unit
     label = f"regret of the validation {found.objective.name}, {unit}"
-    axes.set_ylabel(label if found.goal.is_single else "missing share of the hypervolume, %")
+    axes.set_ylabel(label if found.problem.is_single else "missing share of the hypervolume, %")
     axes.set_title(
         f"{found.table.name}: median and quartiles of {found.seeds} seeds, "
         f"{len(found.table.keys):,} operators",

@@ -14,8 +14,8 @@ from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.study.methods.history import History
 from syno.study.methods.method import Method
-from syno_lab.benchmark.goal import Goal
 from syno_lab.benchmark.noise import noise_of
+from syno_lab.benchmark.problem import Problem
 
 
 class Oracle:
@@ -24,7 +24,7 @@ class Oracle:
     With several objectives, they are ordered by fronts, as ratings of results are.
 
     Args:
-        goal: the table and its objectives.
+        problem: the table and its objectives.
         seed: of the noise.
         noise: the standard deviation of a training in the unit of the objective; None for that of
             the table.
@@ -32,22 +32,22 @@ class Oracle:
 
     foresees = True
 
-    def __init__(self, goal: Goal, seed: int, *, noise: float | None = None) -> None:
+    def __init__(self, problem: Problem, seed: int, *, noise: float | None = None) -> None:
         if noise is None:
-            measured = noise_of(goal.table)
+            measured = noise_of(problem.table)
             if measured is None:
                 raise UserError(
-                    f"the noise of table '{goal.table.name}' is not known: too few operators were "
-                    "trained twice\n  what to do: give it, as oracle:noise=0.005"
+                    f"the noise of table '{problem.table.name}' is not known: too few operators "
+                    "were trained twice\n  what to do: give it, as oracle:noise=0.005"
                 )
             noise = measured.deviation
         checks.number("'noise'", noise)
         words = random.Random(f"{seed}:oracle")
-        noises = {key: words.gauss(0.0, noise) for key in sorted(goal.table.keys)}
-        ratings = goal.noisy_ratings(noises)
-        place = {key: number for number, key in enumerate(goal.table.keys)}
-        order = sorted(goal.table.keys, key=lambda key: (-ratings[key], key))
-        self._operators = [goal.table.operators[place[key]] for key in order]
+        noises = {key: words.gauss(0.0, noise) for key in sorted(problem.table.keys)}
+        ratings = problem.noisy_ratings(noises)
+        place = {key: number for number, key in enumerate(problem.table.keys)}
+        order = sorted(problem.table.keys, key=lambda key: (-ratings[key], key))
+        self._operators = [problem.table.operators[place[key]] for key in order]
 
     def propose(self, history: History) -> Operator | None:
         """Select the best operator that was not proposed."""
@@ -60,14 +60,14 @@ class Largest:
     A model of results has to be better than this to be worth its name.
 
     Args:
-        goal: the table.
+        problem: the table.
         seed: of the random order.
     """
 
     foresees = True
 
-    def __init__(self, goal: Goal, seed: int) -> None:
-        table = goal.table
+    def __init__(self, problem: Problem, seed: int) -> None:
+        table = problem.table
         macs = {row.key: row.macs for row in table.rows}
         ties = random.Random(f"{seed}:largest")
         tie = {key: ties.random() for key in sorted(table.keys)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from syno_lab.benchmark.goal import Goal, as_goal
+from syno_lab.benchmark.problem import Problem, as_problem
 from syno_lab.benchmark.simulation import Replay
 from syno_lab.benchmark.table import Table
 
@@ -97,7 +97,7 @@ class Comparison:
 
 
 def score(
-    table: Table | Goal,
+    table: Table | Problem,
     method: str,
     runs: Sequence[Replay],
     *,
@@ -115,16 +115,18 @@ def score(
         shares, regret_trials: what to report. Default: the best 1 % and 0.2 % of the operators, or
             90 % and 98 % of the hypervolume.
     """
-    goal = as_goal(table)
+    problem = as_problem(table)
     curves = np.full((len(runs), trials), math.inf)
-    reached: dict[float, list[float]] = {share: [] for share in shares or goal.shares}
+    reached: dict[float, list[float]] = {share: [] for share in shares or problem.shares}
     for row, run in zip(curves, runs, strict=True):
-        curve = goal.regret(run.steps)
+        curve = problem.regret(run.steps)
         row[: len(curve)] = curve
         row[len(curve) :] = curve[-1] if curve else math.inf
         for share, found in reached.items():
-            found.append(goal.reach(run.steps, curve, share))
-    reach = [Reach(share, goal.operators(share), tuple(found)) for share, found in reached.items()]
+            found.append(problem.reach(run.steps, curve, share))
+    reach = [
+        Reach(share, problem.operators(share), tuple(found)) for share, found in reached.items()
+    ]
     regret = {n: tuple(map(float, curves[:, n - 1])) for n in regret_trials if n <= trials}
     anytime = tuple(Quartiles.of(list(map(float, column))) for column in curves.T)
     ends = [run.steps[-1].ended_s if run.steps else 0.0 for run in runs]

@@ -22,7 +22,7 @@ from syno._util.helper_process import safe_spawning
 from syno.study.methods import make_method, parse_method
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.method import Method, make_with_options
-from syno_lab.benchmark.goal import Goal, as_goal
+from syno_lab.benchmark.problem import Problem, as_problem
 from syno_lab.benchmark.references import REFERENCES
 from syno_lab.benchmark.step import Step
 from syno_lab.benchmark.table import Table
@@ -50,13 +50,13 @@ class MethodSpec:
         options = ",".join(f"{key}={value}" for key, value in self.options.items())
         return f"{self.name}:{options}" if options else self.name
 
-    def make(self, table: Table | Goal, seed: int) -> Method:
+    def make(self, table: Table | Problem, seed: int) -> Method:
         """Make the method for the operators of a table, or of one with other objectives."""
-        goal = as_goal(table)
+        problem = as_problem(table)
         if self.name in REFERENCES:
             make = REFERENCES[self.name]
-            return make_with_options(f"'{self.name}'", make, goal, seed, options=self.options)
-        return make_method(self.name, goal.table.candidates, seed, self.options)
+            return make_with_options(f"'{self.name}'", make, problem, seed, options=self.options)
+        return make_method(self.name, problem.table.candidates, seed, self.options)
 
     @staticmethod
     def parse(text: str) -> MethodSpec:
@@ -114,18 +114,18 @@ def replay(
     """
     for name, number in (("trials", trials), ("workers", workers)):
         checks.whole(f"'{name}'", number, 1)
-    run = _Run(Goal.of(table), make(table, seed), seed, workers)
+    run = _Run(Problem.of(table), make(table, seed), seed, workers)
     return run.finished(trials, label, stop or (lambda _: False))
 
 
 class _Run:
     """A run of a method."""
 
-    def __init__(self, goal: Goal, method: Method, seed: int, workers: int) -> None:
-        self._goal, self._method = goal, method
+    def __init__(self, problem: Problem, method: Method, seed: int, workers: int) -> None:
+        self._problem, self._method = problem, method
         self._seed, self._workers = seed, workers
-        self._results = _Results(goal.table, seed)
-        original = goal.table.original
+        self._results = _Results(problem.table, seed)
+        original = problem.table.original
         self._baseline = () if original is None else (original,)
         self._entries: list[Entry] = []
         self._running: list[tuple[float, int, str, Trial]] = []
@@ -149,10 +149,10 @@ class _Run:
 
     def _ask(self) -> bool:
         ask = _FIRST + len(self._entries)
-        objectives = None if self._goal.is_single else self._goal.objectives
+        objectives = None if self._problem.is_single else self._problem.objectives
         operator = self._method.propose(
             History(
-                ask, tuple(self._entries), self._goal.table.objective, self._baseline, objectives
+                ask, tuple(self._entries), self._problem.table.objective, self._baseline, objectives
             )
         )
         if operator is None:
@@ -164,16 +164,16 @@ class _Run:
 
     def _tell(self) -> Step:
         self._now, ask, key, trial = heapq.heappop(self._running)
-        table, entries = self._goal.table, self._entries
+        table, entries = self._problem.table, self._entries
         old = entries[ask - _FIRST]
         entries[ask - _FIRST] = dataclasses.replace(
             old, status=trial.status, trials=(trial,), told=len(entries)
         )
-        if self._goal.has_ranks:
+        if self._problem.has_ranks:
             known = {e.ask: e.trials[0] for e in entries if e.trials}
         else:  # a rating stays as it is
             known = {ask: trial}
-        for number, rating in self._goal.ratings(known).items():
+        for number, rating in self._problem.ratings(known).items():
             entry = entries[number - _FIRST]
             if entry.value != rating:
                 entries[number - _FIRST] = dataclasses.replace(entry, value=rating)
@@ -197,7 +197,7 @@ class _Results:
 
 
 def replay_all(
-    table: Table | Goal,
+    table: Table | Problem,
     methods: Sequence[MethodSpec],
     *,
     seeds: int,
@@ -227,15 +227,15 @@ def replay_all(
             if repeated
             else "there is no method to replay\n  expected: at least one"
         )
-    goal = as_goal(table)
+    problem = as_problem(table)
     for method in methods:
-        method.make(goal, 0)  # a UserError for an unknown name or option, before any run
+        method.make(problem, 0)  # a UserError for an unknown name or option, before any run
     found: dict[str, list[Replay]] = {method.title: [] for method in methods}
     plan = [(method, seed) for method in methods for seed in range(seeds)]
     runs: Iterable[Replay] = (
-        (_run(goal, method, seed, trials, workers) for method, seed in plan)
+        (_run(problem, method, seed, trials, workers) for method, seed in plan)
         if jobs == 1
-        else _in_processes(goal, plan, trials, workers, jobs)
+        else _in_processes(problem, plan, trials, workers, jobs)
     )
     for done, run in enumerate(runs, 1):
         found[run.method].append(run)
@@ -244,29 +244,29 @@ def replay_all(
     return {title: sorted(each, key=lambda r: r.seed) for title, each in found.items()}
 
 
-def _run(goal: Goal, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
-    run = _Run(goal, method.make(goal, seed), seed, workers)
+def _run(problem: Problem, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
+    run = _Run(problem, method.make(problem, seed), seed, workers)
     return run.finished(trials, method.title, lambda _: False)
 
 
-_goal: Goal | None = None
+_problem: Problem | None = None
 
 
-def _start(goal: Goal) -> None:
-    global _goal
-    _goal = goal
+def _start(problem: Problem) -> None:
+    global _problem
+    _problem = problem
 
 
 def _run_in_process(method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
-    assert _goal is not None
-    return _run(_goal, method, seed, trials, workers)
+    assert _problem is not None
+    return _run(_problem, method, seed, trials, workers)
 
 
 def _in_processes(
-    goal: Goal, plan: Sequence[tuple[MethodSpec, int]], trials: int, workers: int, jobs: int
+    problem: Problem, plan: Sequence[tuple[MethodSpec, int]], trials: int, workers: int, jobs: int
 ) -> Iterator[Replay]:
     # Without cached properties.
-    bare = Goal(dataclasses.replace(goal.table), goal.objectives)
+    bare = Problem(dataclasses.replace(problem.table), problem.objectives)
     with (
         safe_spawning(),
         ProcessPoolExecutor(jobs, get_context("spawn"), _start, (bare,)) as pool,

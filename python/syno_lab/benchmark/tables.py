@@ -24,7 +24,7 @@ def scores_table(found: SearchResults) -> TextTable:
     shares = [reach.share for reach in found.scores[0].reach]
     counts = sorted(found.scores[0].regret)
     reached = "trials to the best {:.1%}>"
-    if not found.goal.is_single:
+    if not found.problem.is_single:
         reached = "trials to {:.0%} of the hypervolume>"
     return TextTable.of(
         found.scores,
@@ -102,7 +102,7 @@ def comparisons_table(found: SearchResults) -> TextTable:
 def _figure(found: SearchResults, figure: str, at: float) -> str:
     if figure == "regret":
         return f"regret after {at:.0f}"
-    return f"best {at:.1%}" if found.goal.is_single else f"{at:.0%} of the hypervolume"
+    return f"best {at:.1%}" if found.problem.is_single else f"{at:.0%} of the hypervolume"
 
 
 @dataclass(frozen=True)

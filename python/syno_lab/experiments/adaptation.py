@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.assembly import assembled
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS
 from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.source import Source
 from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
 from syno.store.environment import capture_environment
 from syno.store.objective import Objective
+from syno.study.fronts import LATENCY, MACS, PARAMS
 from syno_lab.experiments.agreement import Correlation, spearman
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from syno_lab.benchmark import (
     replay_all,
     score,
 )
-from syno_lab.benchmark.goal import regret_curve, trials_to
+from syno_lab.benchmark.problem import regret_curve, trials_to
 
 from . import made
 

@@ -15,7 +15,7 @@ from torch import nn
 from syno._util.options import grouped
 from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, Goal, goal, limited_costs
+from syno.adaptation.pipeline.goals import SLOTS, Goal, goal, limited_costs
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.progress import Observer
 from syno.adaptation.pipeline.results import (
@@ -31,6 +31,7 @@ from syno.operators.operator import Operator
 from syno.options import DEFAULT_STORE, AdaptOptions
 from syno.store import Store
 from syno.store.environment import capture_environment
+from syno.study.fronts import LATENCY, MACS, PARAMS
 from syno.train import Fidelity
 
 if TYPE_CHECKING:

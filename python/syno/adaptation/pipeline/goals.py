@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from syno._util import checks
 from syno._util.errors import UserError
+from syno.study.fronts import COSTS, LATENCY, MACS, PARAMS
 
-LATENCY, SLOTS, MACS, PARAMS = "latency", "slots", "macs", "params"
+SLOTS = "slots"
 # Resources that are times.
 TIMES = (LATENCY, SLOTS)
-# What a candidate needs in a slot.
-COSTS = (LATENCY, MACS, PARAMS)
 _TEXT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(x|%|ms|us|k|m|g)?", re.IGNORECASE)
 _UNITS = {
     LATENCY: {"ms": 1.0, "us": 1e-3},

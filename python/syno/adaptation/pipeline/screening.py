@@ -24,7 +24,6 @@ from syno.adaptation.activations import Activations
 from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit, Shared
 from syno.adaptation.pipeline.budget import Budget
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS
 from syno.adaptation.pipeline.journal import Journal, Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import slot_latencies
@@ -34,6 +33,7 @@ from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.slots import fit_layer
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions
+from syno.study.fronts import LATENCY, MACS, PARAMS
 
 # Operators with a larger share of the layer's MACs are hardly ever faster.
 _MOST_MACS = 0.8

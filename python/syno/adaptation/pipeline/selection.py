@@ -20,7 +20,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.adaptation.choice import Assignment, Choices
 from syno.adaptation.pipeline.assembly import assembled
-from syno.adaptation.pipeline.goals import LATENCY, MACS, PARAMS, SLOTS, TIMES, Goal
+from syno.adaptation.pipeline.goals import SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
@@ -29,6 +29,7 @@ from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
 from syno.adaptation.pipeline.screening import Entry, Fits
 from syno.adaptation.pipeline.subject import Subject
 from syno.options import AdaptOptions
+from syno.study.fronts import LATENCY, MACS, PARAMS
 
 # So many of the best assignments of a goal are assembled at a time, and so often at most.
 _ASSEMBLED, _ROUNDS = 3, 6

@@ -143,7 +143,7 @@ class History:
 
     objective: the objective of the study.
     baseline: the trials of the original network, where the study evaluates it.
-    objectives: the targets and constraints of the study; None if `objective` is all there is.
+    objectives: all of the study, with its constraints; None if `objective` is all there is.
     has_rungs: whether operators are evaluated at the rungs of a ladder.
     moment: where the history stands among those of its study; None if it stands alone. Methods may
         use it to be faster, and propose the same without it.

@@ -25,11 +25,11 @@ from syno._util.json_types import Json
 from syno.features import FEATURES
 from syno.operators.operator import Operator
 from syno.store.records import OK
-from syno.study.aims import Aims
 from syno.study.candidates import Candidates
 from syno.study.improvement import expected_excess
 from syno.study.methods.history import Entry, History
 from syno.study.methods.method import choose, random_bytes, share
+from syno.study.observations import Observations
 from syno.surrogate import (
     MODELS,
     Prediction,
@@ -374,10 +374,14 @@ class SurrogateSearch:
 
     def _rank(self, history: History, entries: list[Entry]) -> _Ranking:
         features = self._candidates.features(self._places(entries))
-        aims = Aims.of(history, entries, self._candidates) if self._is_several(history) else None
-        if aims is not None:
-            pool, near = self._pooled(entries, aims.ranks())
-            gain = aims.gain(features, pool.places, pool.features, self._fitted)
+        observed = (
+            Observations.of(history, entries, self._candidates)
+            if self._is_several(history)
+            else None
+        )
+        if observed is not None:
+            pool, near = self._pooled(entries, observed.ranks())
+            gain = observed.gain(features, pool.places, pool.features, self._fitted)
             nothing = np.zeros(len(gain))
             return _Ranking(pool, near, nothing, nothing, 0.0, gain)
         count, targets = len(entries), normal_scores([_value(e) for e in entries])
@@ -404,10 +408,10 @@ class SurrogateSearch:
         found = [] if self._warm is None else [_Number(_EXPECTED, self._foreseen)]
         objectives, slope = history.objectives, self._trend
         if objectives is not None:
-            target, *others = objectives.targets
+            first, *others = objectives.all
             if others or objectives.constraints:
                 slope = 0.0
-            elif objectives.rises_with_macs(target.measure) != target.maximize:
+            elif objectives.rises_with_macs(first.name) != first.greater_is_better:
                 slope = -slope
         return found if slope == 0 else [*found, _Number(slope, _log_macs)]
 

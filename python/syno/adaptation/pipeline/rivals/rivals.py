@@ -14,7 +14,7 @@ from torch import nn
 
 from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.goals import LATENCY, Goal
+from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.pool import Candidate
 from syno.adaptation.pipeline.progress import Progress
@@ -24,6 +24,7 @@ from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.run import Run, Scored
 from syno.engines import engine as engines
 from syno.quantize.network import quantize
+from syno.study.fronts import LATENCY
 from syno.train import Fidelity
 
 # The original in engines of others, where they are installed.

@@ -31,15 +31,15 @@ VOLUMES = (0.9, 0.98)
 
 
 @dataclass(frozen=True)
-class Goal:
-    """The objectives of replays on a table."""
+class Problem:
+    """A table and the objectives by which replays on it are judged."""
 
     table: Table
     objectives: Objectives
 
     @staticmethod
-    def of(table: Table, targets: Sequence[str] = (), constraints: Sequence[str] = ()) -> Goal:
-        """Read targets and constraints as those of a search.
+    def of(table: Table, texts: Sequence[str] = (), constraints: Sequence[str] = ()) -> Problem:
+        """Read objectives and constraints as those of a search.
 
         Operators without a measure that they name are left out of the table, and those whose MACs
         or parameters violate a constraint, which a search does not propose.
@@ -47,7 +47,7 @@ class Goal:
         Raises:
             UserError: for unknown measures, and if the table has no operator left.
         """
-        objectives = parse_objectives(targets, constraints, table.objective)
+        objectives = parse_objectives(texts, constraints, table.objective)
         named = objectives.measures
         if any(name.startswith("latency") for name in named):
             timed = {latency.operator for latency in table.latencies if latency.ms is not None}
@@ -71,7 +71,7 @@ class Goal:
                     f"none of {len(rows):,} operators of table '{table.name}' satisfies the "
                     f"constraints {', '.join(map(str, objectives.constraints))}"
                 )
-        return Goal(table, objectives)
+        return Problem(table, objectives)
 
     @property
     def is_single(self) -> bool:
@@ -174,17 +174,17 @@ class Goal:
         if found <= 0:
             raise UserError(
                 f"no operator of table '{self.table.name}' improves on the original network\n"
-                f"  objectives: {', '.join(map(str, self.objectives.targets))}"
+                f"  objectives: {', '.join(map(str, self.objectives.all))}"
             )
         return found
 
     def _volume(self, points: Sequence[tuple[float, ...]]) -> float:
-        return hypervolume(points, (0.0,) * len(self.objectives.targets))
+        return hypervolume(points, (0.0,) * len(self.objectives.all))
 
 
-def as_goal(table: Table | Goal) -> Goal:
-    """Return a table with its own objective as a goal; a goal stays as it is."""
-    return table if isinstance(table, Goal) else Goal.of(table)
+def as_problem(table: Table | Problem) -> Problem:
+    """Return the problem of a table's own objective; a problem stays as it is."""
+    return table if isinstance(table, Problem) else Problem.of(table)
 
 
 def trials_to(steps: Sequence[Step], keys: frozenset[str]) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 import syno
 from syno.store.hypervolume import hypervolume
-from syno_lab.benchmark import Goal, Latency, MethodSpec, compare_methods, replay_all, score
+from syno_lab.benchmark import Latency, MethodSpec, Problem, compare_methods, replay_all, score
 from syno_lab.benchmark.tables import comparisons_table, scores_table
 
 from . import made
@@ -25,14 +25,14 @@ def repeated(table):
 
 
 def test_the_volume_of_the_whole_table_is_reached_when_everything_is_evaluated():
-    goal = Goal.of(table(trained=150, seeds=2, noise=0.05), ["accuracy", "macs"])
-    count = len(goal.table.keys)
-    runs = replay_all(goal, [MethodSpec("uniform")], seeds=2, trials=count)["uniform"]
+    problem = Problem.of(table(trained=150, seeds=2, noise=0.05), ["accuracy", "macs"])
+    count = len(problem.table.keys)
+    runs = replay_all(problem, [MethodSpec("uniform")], seeds=2, trials=count)["uniform"]
     for run in runs:
-        curve = goal.regret(run.steps)
+        curve = problem.regret(run.steps)
         assert 0 <= curve[-1] < 0.1  # the archive is that of noisy results
         assert curve[0] > curve[-1]
-    exact = Goal.of(table(trained=150), ["accuracy", "macs"])
+    exact = Problem.of(table(trained=150), ["accuracy", "macs"])
     run = replay_all(exact, [MethodSpec("uniform")], seeds=1, trials=count)["uniform"][0]
     curve = exact.regret(run.steps)
     assert curve == sorted(curve, reverse=True)
@@ -48,12 +48,12 @@ def test_the_volume_of_the_whole_table_is_reached_when_everything_is_evaluated()
 
 
 def test_methods_see_the_objectives_and_ranks_by_all_of_them():
-    goal = Goal.of(table(), ["accuracy", "macs"])
+    problem = Problem.of(table(), ["accuracy", "macs"])
     seen = []
 
     class Recorder(MethodSpec):
-        def make(self, goal, seed):
-            inner = super().make(goal, seed)
+        def make(self, problem, seed):
+            inner = super().make(problem, seed)
 
             class Watched:
                 def propose(self, history):
@@ -62,13 +62,13 @@ def test_methods_see_the_objectives_and_ranks_by_all_of_them():
 
             return Watched()
 
-    replay_all(goal, [Recorder("uniform")], seeds=1, trials=15, workers=3)
+    replay_all(problem, [Recorder("uniform")], seeds=1, trials=15, workers=3)
     last = seen[-1]
-    assert [str(t) for t in last.objectives.targets] == ["accuracy:max", "macs:min"]
-    assert last.baseline[0].macs == goal.table.baseline_macs
+    assert [str(t) for t in last.objectives.all] == ["accuracy:max", "macs:min"]
+    assert last.baseline[0].macs == problem.table.baseline_macs
     done = [e for e in last.entries if e.status]
     assert all(e.told is not None and e.told >= e.ask for e in done)
-    expected = goal.ratings({e.ask: e.last for e in done})
+    expected = problem.ratings({e.ask: e.last for e in done})
     assert {e.ask: e.value for e in done} == expected
     assert max(expected.values()) > 0.5
 
@@ -92,39 +92,39 @@ def test_the_surrogate_finds_more_of_the_front_than_sampling():
 def test_a_latency_must_have_been_measured_and_a_memory_is_unknown():
     plain = table()
     with pytest.raises(syno.UserError, match="has no latencies"):
-        Goal.of(plain, ["accuracy", "latency_ratio"])
+        Problem.of(plain, ["accuracy", "latency_ratio"])
     with pytest.raises(syno.UserError, match="holds no memory"):
-        Goal.of(plain, ["accuracy", "memory"])
+        Problem.of(plain, ["accuracy", "memory"])
     plain.latencies += [Latency(n, 2.0 + n / 100, 0.5 + n / 400) for n in range(30)]
-    goal = Goal.of(plain, ["accuracy", "latency_ratio"], ["latency_ratio<=0.55"])
-    assert len(goal.table.keys) == 30
-    assert goal.table.original.latency_ms == pytest.approx(4.0, rel=0.01)
-    run = replay_all(goal, [MethodSpec("uniform")], seeds=1, trials=30)["uniform"][0]
-    assert goal.regret(run.steps)[-1] == pytest.approx(0, abs=1e-12)
+    problem = Problem.of(plain, ["accuracy", "latency_ratio"], ["latency_ratio<=0.55"])
+    assert len(problem.table.keys) == 30
+    assert problem.table.original.latency_ms == pytest.approx(4.0, rel=0.01)
+    run = replay_all(problem, [MethodSpec("uniform")], seeds=1, trials=30)["uniform"][0]
+    assert problem.regret(run.steps)[-1] == pytest.approx(0, abs=1e-12)
 
 
 def test_operators_that_break_a_bound_on_macs_are_not_offered():
     whole = table(trained=150)
     macs = [row.macs for row in whole.rows[:150]]
     bound = sorted(macs)[50]
-    goal = Goal.of(whole, ["accuracy"], [f"macs<={bound}"])
-    assert len(goal.table.keys) == sum(value <= bound for value in macs)
-    run = replay_all(goal, [MethodSpec("uniform")], seeds=1, trials=500)["uniform"][0]
-    assert len(run.steps) == len(goal.table.keys)
-    assert goal.regret(run.steps)[-1] == pytest.approx(0)
+    problem = Problem.of(whole, ["accuracy"], [f"macs<={bound}"])
+    assert len(problem.table.keys) == sum(value <= bound for value in macs)
+    run = replay_all(problem, [MethodSpec("uniform")], seeds=1, trials=500)["uniform"][0]
+    assert len(run.steps) == len(problem.table.keys)
+    assert problem.regret(run.steps)[-1] == pytest.approx(0)
     with pytest.raises(syno.UserError, match=r"none of .* satisfies the constraints macs<=1"):
-        Goal.of(whole, ["accuracy"], ["macs<=1"])
+        Problem.of(whole, ["accuracy"], ["macs<=1"])
 
 
 def test_no_operator_better_than_the_original_in_a_cost_is_an_error():
     cheap = replace(table(), baseline_macs=1)
-    goal = Goal.of(cheap, ["accuracy", "macs"])
-    run = replay_all(goal, [MethodSpec("uniform")], seeds=1, trials=3)["uniform"][0]
+    problem = Problem.of(cheap, ["accuracy", "macs"])
+    run = replay_all(problem, [MethodSpec("uniform")], seeds=1, trials=3)["uniform"][0]
     with pytest.raises(syno.UserError, match="improves on the original network"):
-        goal.regret(run.steps)
+        problem.regret(run.steps)
     without = made.table()
     with pytest.raises(syno.UserError, match="no result of the original network"):
-        Goal.of(without, ["accuracy", "macs"]).regret(run.steps)
+        Problem.of(without, ["accuracy", "macs"]).regret(run.steps)
 
 
 def test_the_oracle_knows_the_order_but_for_the_noise_of_a_training():
@@ -158,10 +158,10 @@ def test_the_largest_operators_come_first():
 
 
 def test_the_oracle_orders_by_fronts():
-    goal = Goal.of(repeated(table(seeds=2, noise=0.01)), ["accuracy", "macs"])
-    (run,) = replay_all(goal, [ORACLE], seeds=1, trials=25)["oracle"]
-    (chance,) = replay_all(goal, [MethodSpec("uniform")], seeds=1, trials=25)["uniform"]
-    assert goal.regret(run.steps)[-1] < goal.regret(chance.steps)[-1]
+    problem = Problem.of(repeated(table(seeds=2, noise=0.01)), ["accuracy", "macs"])
+    (run,) = replay_all(problem, [ORACLE], seeds=1, trials=25)["oracle"]
+    (chance,) = replay_all(problem, [MethodSpec("uniform")], seeds=1, trials=25)["uniform"]
+    assert problem.regret(run.steps)[-1] < problem.regret(chance.steps)[-1]
 
 
 def test_methods_are_compared_with_the_references():

@@ -1,4 +1,4 @@
-"""The targets and constraints of a study as numbers that a model predicts.
+"""The objectives and constraints of a study as numbers that a model predicts.
 
 The MACs and parameters of an operator are known before it is trained. Of every other measure, a
 model is fitted to the results.
@@ -14,7 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from syno.store.objectives import KNOWN, Constraint, Objectives, Target, ranks
+from syno.store.objective import Objective
+from syno.store.objectives import KNOWN, Constraint, Objectives, ranks
 from syno.store.records import OK
 from syno.study.candidates import Candidates
 from syno.study.improvement import expected_gain
@@ -34,10 +35,10 @@ class Fit(Protocol):
 
 
 @dataclass(frozen=True)
-class Aims:
+class Observations:
     """What operators with results have, and what a new one adds to it.
 
-    units: of the targets, as `Objectives.units`.
+    units: of the objectives, as `Objectives.units`.
     places, trials: of the operators with a result; the trial of a failure is None.
     values: of the measures, by name, for each entry; NaN for failures.
     """
@@ -50,17 +51,19 @@ class Aims:
     values: dict[str, Array]
 
     @staticmethod
-    def of(history: History, entries: Sequence[Entry], candidates: Candidates) -> Aims | None:
+    def of(
+        history: History, entries: Sequence[Entry], candidates: Candidates
+    ) -> Observations | None:
         """Read the measures of operators with a result.
 
         Returns:
-            None for a study with one target without constraints, and before there is a unit: a
+            None for a study with one objective without constraints, and before there is a unit: a
             result of the original network, or else of any operator.
         """
         objectives = history.objectives
         if objectives is None:
             return None
-        is_single = len(objectives.targets) == 1 and not objectives.constraints
+        is_single = len(objectives.all) == 1 and not objectives.constraints
         trials = [e.last if e.status == OK else None for e in entries]
         good = [t for t in (*history.baseline, *trials) if t is not None and t.status == OK]
         units = next((found for t in good if (found := objectives.units(t)) is not None), None)
@@ -75,7 +78,7 @@ class Aims:
         if not all(np.isfinite(values[name]).any() for name in values if name not in KNOWN):
             return None
         places = [candidates.place(entry.key) for entry in entries]
-        return Aims(objectives, units, candidates, np.array(places), tuple(trials), values)
+        return Observations(objectives, units, candidates, np.array(places), tuple(trials), values)
 
     def ranks(self) -> Array:
         """Return the ranks of the operators with a result, as `syno.store.objectives.ranks`."""
@@ -86,8 +89,8 @@ class Aims:
         """Return by how much operators are expected to increase the hypervolume.
 
         It is multiplied with the probability that they satisfy the constraints, except for those
-        that bound a target: the hypervolume counts from their bounds, so that what is beyond them
-        adds nothing anyway.
+        that bound an objective: the hypervolume counts from their bounds, so that what is beyond
+        them adds nothing anyway.
 
         Args:
             features: of the operators with a result.
@@ -102,17 +105,17 @@ class Aims:
             else:
                 model = fit(features, self._targets(name), results=len(self.places))
                 old[name], new[name] = model.predict(features), model.predict(pool)
-        for target, unit in zip(self.objectives.targets, self.units, strict=True):
-            name = target.measure
-            front.append(self._shares(target, old[name].mean, unit))
-            mean.append(self._shares(target, new[name].mean, unit))
+        for objective, unit in zip(self.objectives.all, self.units, strict=True):
+            name = objective.name
+            front.append(self._shares(objective, old[name].mean, unit))
+            mean.append(self._shares(objective, new[name].mean, unit))
             deviation.append(new[name].deviation / unit)
         allowed = np.all([np.isfinite(values) for values in self.values.values()], axis=0)
         chance = np.ones(len(places))
         for constraint in self.objectives.constraints:
             name = constraint.measure
             allowed &= _chance(constraint, old[name], is_sure=True) > 0
-            if not any(map(constraint.bounds, self.objectives.targets)):
+            if not any(map(constraint.bounds, self.objectives.all)):
                 chance *= _chance(constraint, new[name], is_sure=name in KNOWN)
         points = [tuple(map(float, point)) for point in np.stack(front, axis=1)[allowed]]
         return chance * expected_gain(np.stack(mean, axis=1), np.stack(deviation, axis=1), points)
@@ -138,13 +141,13 @@ class Aims:
         return np.asarray(sign * np.maximum(np.nan_to_num(sign * values, nan=least), least))
 
     def _is_maximized(self, name: str) -> bool:
-        for target in self.objectives.targets:
-            if target.measure == name:
-                return target.maximize
+        for objective in self.objectives.all:
+            if objective.name == name:
+                return objective.greater_is_better
         return any(not c.is_upper for c in self.objectives.constraints if c.measure == name)
 
-    def _shares(self, target: Target, values: Array, unit: float) -> Array:
-        return np.array([self.objectives.share(target, float(v), unit) for v in values])
+    def _shares(self, objective: Objective, values: Array, unit: float) -> Array:
+        return np.array([self.objectives.share(objective, float(v), unit) for v in values])
 
 
 def _chance(constraint: Constraint, found: Prediction, *, is_sure: bool) -> Array:

@@ -11,9 +11,9 @@ from syno.features import FEATURES
 from syno.store.objective import ACCURACY
 from syno.store.objectives import parse_objectives
 from syno.study import Entry, History
-from syno.study.aims import Aims
 from syno.study.methods import UniformSampling, make_method
 from syno.study.methods.history import Trial
+from syno.study.observations import Observations
 from syno.surrogate import fit_model
 
 from .test_methods import small_candidates
@@ -32,14 +32,14 @@ def surrogate(candidates, seed, **options):
     return make_method("surrogate", candidates, seed, options)
 
 
-def history(candidates, count, targets, bounds=(), results=lambda c: (0.5, 0.5)):
+def history(candidates, count, named, bounds=(), results=lambda c: (0.5, 0.5)):
     entries = []
     for number, candidate in enumerate(list(candidates)[:count]):
         found = trial(candidate, *results(candidate))
         entries.append(
             Entry(number + 1, candidate.key, found.status, 0.5, "", (found,), number + 1)
         )
-    objectives = parse_objectives(targets, bounds, ACCURACY)
+    objectives = parse_objectives(named, bounds, ACCURACY)
     return History(count + 1, tuple(entries), ACCURACY, (BASELINE,), objectives)
 
 
@@ -48,20 +48,20 @@ def fit(features, targets, *, results):
 
 
 def gains(candidates, seen, pool):
-    aims = Aims.of(seen, seen.entries, candidates)
+    observed = Observations.of(seen, seen.entries, candidates)
     places = np.array(pool)
     known = candidates.features([candidates.place(e.key) for e in seen.entries])
-    return aims.gain(known, places, candidates.features(places), fit)
+    return observed.gain(known, places, candidates.features(places), fit)
 
 
-def test_a_study_of_one_objective_has_no_aims():
+def test_a_study_of_one_objective_has_no_observations():
     candidates = small_candidates()
     seen = history(candidates, 5, ["accuracy"])
-    assert Aims.of(seen, seen.entries, candidates) is None
+    assert Observations.of(seen, seen.entries, candidates) is None
     plain = dataclasses.replace(seen, objectives=None)
-    assert Aims.of(plain, plain.entries, candidates) is None
+    assert Observations.of(plain, plain.entries, candidates) is None
     bounded = history(candidates, 5, [], ["macs<=1e9"])
-    assert Aims.of(bounded, bounded.entries, candidates) is not None
+    assert Observations.of(bounded, bounded.entries, candidates) is not None
 
 
 def test_macs_are_known_so_a_costly_operator_adds_nothing():
@@ -112,7 +112,7 @@ def test_a_bound_of_a_target_is_no_factor_too(monkeypatch):
         asked.append((str(constraint), is_sure))
         return np.ones(len(found.mean))
 
-    monkeypatch.setattr("syno.study.aims._chance", chance)
+    monkeypatch.setattr("syno.study.observations._chance", chance)
     bounds = ["accuracy>=0.3", "latency_ratio<=0.9"]
     seen = history(candidates, 12, ["accuracy", "macs"], bounds)
     gains(candidates, seen, range(len(candidates)))
@@ -130,12 +130,12 @@ def test_failures_count_as_the_worst_result_and_outliers_less():
         return (0.01 if number == 4 else 0.5 + number / 1000), 0.5
 
     seen = history(candidates, 20, ["accuracy", "latency_ratio"], (), results)
-    aims = Aims.of(seen, seen.entries, candidates)
-    assert math.isnan(aims.values["accuracy"][3])
-    targets = aims._targets("accuracy")
+    observed = Observations.of(seen, seen.entries, candidates)
+    assert math.isnan(observed.values["accuracy"][3])
+    targets = observed._targets("accuracy")
     assert targets[3] == targets[4] == targets.min() > 0.4
-    assert aims.ranks()[3] == 0
-    assert (aims.ranks()[5:] > 0).all()
+    assert observed.ranks()[3] == 0
+    assert (observed.ranks()[5:] > 0).all()
 
 
 @pytest.mark.parametrize("targets", [("accuracy", "macs"), ("accuracy", "latency_ratio", "params")])
