@@ -48,7 +48,7 @@ from syno.store import (
     Worker,
     schema,
 )
-from syno.store.engine import make_engine, now, parse_address
+from syno.store.database import make_database, now, parse_address
 from syno.store.environment import capture_environment
 from syno.store.records import COMPLETED, OPERATOR, canonical_json, digest
 from syno.store.seals import event_digest, seal
@@ -300,8 +300,8 @@ def fill(store: Store, study: StudyRecord, operators: int, trials: int) -> int:
 def unchecked(url: str) -> Store:
     """Open a store that was checked before."""
     address = parse_address(url)
-    engine = make_engine(url, address, create=False, read_only=False, timeout=60.0)
-    return Store(engine, address, 60.0)
+    database = make_database(url, address, create=False, read_only=False, timeout=60.0)
+    return Store(database, address, 60.0)
 
 
 class Clock:
@@ -485,7 +485,7 @@ def measured(url: str, given: argparse.Namespace) -> dict[str, Any]:
         _, found["first_propose"] = timed(study.propose)
         found["queries"] = query_rates(store, study)
         _, found["summary"] = timed(lambda: store.summary(study.record))
-        store._engine.dispose()  # its connections are not for other processes
+        store._database.dispose()  # its connections are not for other processes
         found["shared"] = shared(url, study, given)
         found["database"] = version(store)
         study.close()

@@ -156,7 +156,7 @@ def _graphviz() -> Check:
 def _store(url: str) -> Check:
     from syno._util.errors import UserError
     from syno.store import Store
-    from syno.store.engine import parse_address
+    from syno.store.database import parse_address
 
     try:
         address = parse_address(url)

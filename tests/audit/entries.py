@@ -371,7 +371,7 @@ def _names(*calls: Callable[[str], Any]) -> Callable[[Any], None]:
 def _open_store(name: Any) -> None:
     """Opened in the worker's own folder, so that names make no files elsewhere."""
     from syno.store import Store
-    from syno.store.engine import parse_address
+    from syno.store.database import parse_address
 
     address = parse_address(name)
     if address.dialect == "postgresql":

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from study.fakes import FakeEvaluator, FakeSpace, RealSpace
 from syno._util.errors import UserError
-from syno.store import Store, engine, lease, records
+from syno.store import Store, database, lease, records
 from syno.study import Study, StudySettings
 from syno.study.driver import drive
 from syno.study.patience import patiently
@@ -67,7 +67,7 @@ def jumping_clock() -> None:
         wrong = datetime.timedelta(days=random.uniform(-10, 10))
         return (datetime.datetime.now(datetime.UTC) + wrong).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
-    for module in (engine, lease, records):
+    for module in (database, lease, records):
         module.utc_now = jumped  # type: ignore[attr-defined]
     now = time.time
     time.time = lambda: now() + random.uniform(-1e6, 1e6)

@@ -73,7 +73,7 @@ class TestPostgresql(StoreContract, WorkerContract):
     def test_a_clock_of_a_worker_does_not_matter(self, url, monkeypatch):
         """Leases are timed by the clock of the server, whatever a worker takes the time to be."""
         for wrong in ("1999-01-01T00:00:00.000000Z", "2099-01-01T00:00:00.000000Z"):
-            monkeypatch.setattr("syno.store.engine.utc_now", lambda wrong=wrong: wrong)
+            monkeypatch.setattr("syno.store.database.utc_now", lambda wrong=wrong: wrong)
             with Store.open(url) as store:
                 study = make_study(store, f"study of {wrong[:4]}")
                 store.ask(study, 1, ("text", "key"), None)

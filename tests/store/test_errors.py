@@ -193,7 +193,7 @@ def test_a_full_database_loses_no_answer_that_was_told(tmp_path):
     path = tmp_path / "store.db"
     with Store.open(str(path)) as store:
 
-        @events.listens_for(store._engine, "engine_connect")
+        @events.listens_for(store._database, "engine_connect")
         def limit(connection):
             connection.connection.dbapi_connection.execute("PRAGMA max_page_count = 100")
 
@@ -235,7 +235,7 @@ def test_a_store_on_a_network_file_system_is_read_and_not_written(tmp_path, monk
         f"40 22 0:44 / {mounted} rw,relatime - nfs4 server:/home rw",
         f"41 22 0:45 / {mounted}er rw,relatime - tmpfs none rw",
     ]
-    monkeypatch.setattr("syno.store.engine._mounts", lambda: lines)
+    monkeypatch.setattr("syno.store.database._mounts", lambda: lines)
     with pytest.raises(UserError, match=r"a network file system \(nfs4\)") as caught:
         Store.open(str(path))
     assert "--store postgresql://" in str(caught.value)

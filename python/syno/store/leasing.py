@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select
 from syno._util.errors import InternalError
 from syno.store import lease as leases
 from syno.store import schema
-from syno.store.engine import now
+from syno.store.database import now
 from syno.store.errors import AlreadyCompletedError, LeaseLostError
 from syno.store.records import COMPLETED, PENDING
 from syno.store.rows import add, change, rewrite

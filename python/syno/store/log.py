@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Text, bindparam, func, insert, select, type_c
 from syno._util.errors import InternalError
 from syno.store import lease as leases
 from syno.store import leasing, schema
-from syno.store.engine import now
+from syno.store.database import now
 from syno.store.errors import AskTakenError
 from syno.store.operators import Keys
 from syno.store.records import (

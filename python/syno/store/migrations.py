@@ -20,14 +20,14 @@ from sqlalchemy import Connection, func, insert, inspect, select, text, update
 from syno._util.errors import UserError
 from syno.store import definitions, schema
 from syno.store.check import Finding
-from syno.store.engine import id_column, lock_database
+from syno.store.database import id_column, lock_database
 from syno.store.errors import damaged, not_a_store
 from syno.store.raw import raw_rows, row_name
 from syno.store.records import utc_now
 from syno.store.sealing import seal_store
 from syno.store.seals import seal_of_stored
 
-_ID = "{id}"  # the column of a table whose ids the database gives: see `engine.id_column`
+_ID = "{id}"  # the column of a table whose ids the database gives: see `database.id_column`
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select
 
 from syno._util.errors import InternalError, UserError
 from syno.store import leasing, log, schema
-from syno.store.engine import now
+from syno.store.database import now
 from syno.store.records import (
     COMPLETED,
     BaselineLatency,

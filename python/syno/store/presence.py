@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, select
 
 from syno.store import lease as leases
 from syno.store import schema
-from syno.store.engine import now
+from syno.store.database import now
 from syno.store.errors import DriverLostError
 from syno.store.log import lock_study
 from syno.store.outcomes import environment_id

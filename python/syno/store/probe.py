@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, event
 
-from syno.store.engine import is_server
+from syno.store.database import is_server
 from syno.store.store import Store
 
 # What a transaction on a server sends beside its statements: whether the connection is alive, the
@@ -71,11 +71,11 @@ def probed(store: Store, timer: Callable[[], float]) -> Iterator[Probe]:
 
     # A connection goes back after the transaction is durable.
     listeners = (("before_cursor_execute", sends), ("begin", begins), ("checkin", ends))
-    engine = store._engine
+    database = store._database
     for name, call in listeners:
-        event.listen(engine, name, call)
+        event.listen(database, name, call)
     try:
         yield probe
     finally:
         for name, call in listeners:
-            event.remove(engine, name, call)
+            event.remove(database, name, call)

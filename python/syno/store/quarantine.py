@@ -17,7 +17,7 @@ from sqlalchemy import Connection, and_, delete, or_, select
 from syno._util.errors import InternalError, UserError
 from syno.operators.summary import is_named, short_id
 from syno.store import log, schema
-from syno.store.engine import now
+from syno.store.database import now
 from syno.store.raw import NamedRow
 from syno.store.records import (
     BASELINE,

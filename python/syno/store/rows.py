@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from syno._util.errors import InternalError
-from syno.store.engine import is_server
+from syno.store.database import is_server
 from syno.store.seals import seal
 
 _KEY = "key_of_"  # begins the names of parameters that say which row is meant

@@ -33,7 +33,7 @@ from syno.store import (
 )
 from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
-from syno.store.engine import CLOCK, WRITES, Address, Clock, make_engine, now, parse_address
+from syno.store.database import CLOCK, WRITES, Address, Clock, make_database, now, parse_address
 from syno.store.errors import AskTakenError, damaged, not_a_store, translated
 from syno.store.evaluation import Evaluation
 from syno.store.findings import Findings
@@ -63,8 +63,8 @@ TIMEOUT_S = 10.0
 class Store:
     """An open store. Safe to use from several threads; every process opens its own."""
 
-    def __init__(self, engine: Engine, address: Address, timeout: float) -> None:
-        self._engine = engine
+    def __init__(self, database: Engine, address: Address, timeout: float) -> None:
+        self._database = database
         self._address = address
         self._timeout = timeout
         self._url = address.name
@@ -91,8 +91,8 @@ class Store:
         if _is_there(address):
             # Looked at by a connection that cannot change a damaged file.
             _check_existing(url, address, timeout, writable=not read_only, create=create)
-        engine = make_engine(url, address, create=create, read_only=read_only, timeout=timeout)
-        store = cls(engine, address, timeout)
+        database = make_database(url, address, create=create, read_only=read_only, timeout=timeout)
+        store = cls(database, address, timeout)
         store._url = url
         try:
             if not read_only:
@@ -154,7 +154,7 @@ class Store:
 
     def close(self) -> None:
         """Closes all connections; SQLite folds its log into the file."""
-        self._engine.dispose()
+        self._database.dispose()
 
     def __enter__(self) -> Store:
         return self
@@ -168,7 +168,7 @@ class Store:
         with (
             self._turn,
             translated(self.name, self._address.path, self._timeout),
-            self._engine.connect().execution_options(**options) as connection,
+            self._database.connect().execution_options(**options) as connection,
             connection.begin(),
         ):
             yield connection
@@ -543,8 +543,8 @@ def _check_existing(
     url: str, address: Address, timeout: float, *, writable: bool, create: bool
 ) -> None:
     """UserError for what cannot be opened as it is."""
-    engine = make_engine(url, address, create=False, read_only=True, timeout=timeout)
-    with Store(engine, address, timeout) as looking:
+    database = make_database(url, address, create=False, read_only=True, timeout=timeout)
+    with Store(database, address, timeout) as looking:
         found = looking._look(writable=writable, create=create)
     if found:
         raise damaged(address.name, map(str, found))

@@ -11,7 +11,7 @@ from syno.launch.ray_workers import RayWorkers, check_options
 from syno.launch.starter import Starter
 from syno.options import RayOptions
 from syno.store import Store
-from syno.store.engine import parse_address
+from syno.store.database import parse_address
 from syno.study.local_workers import LocalWorkers, count_gpus
 from syno.study.worker import check_tags
 

@@ -1,6 +1,6 @@
 // An enumeration by definition, for tests: graphs and ledgers alone, every step tried on every graph, graphs told apart by
-// structure_hash. It shares nothing with the engine but the ledger, the rules and the quality conditions, and is as slow
-// as that sounds.
+// structure_hash. It shares nothing with the enumeration but the ledger, the rules and the quality conditions, and is as
+// slow as that sounds.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""From a URL to an engine: what differs between SQLite and PostgreSQL stands here only.
+"""From a URL to a database: what differs between SQLite and PostgreSQL stands here only.
 
 SQLite runs with write-ahead logging (readers do not wait for the writer), foreign keys on, and
 `synchronous=FULL`, so that an answer that was told survives a power cut too. Transactions that
@@ -147,12 +147,12 @@ def id_column(connection: Connection) -> str:
     return f"id {kind} NOT NULL PRIMARY KEY"
 
 
-def make_engine(
+def make_database(
     url: str, address: Address, *, create: bool, read_only: bool, timeout: float
 ) -> Engine:
-    """An engine for `address`; nothing is opened yet."""
+    """The database at `address`, as SQLAlchemy sees it; nothing is opened yet."""
     if address.dialect == "sqlite":
-        return _sqlite_engine(address, create=create, read_only=read_only, timeout=timeout)
+        return _sqlite_database(address, create=create, read_only=read_only, timeout=timeout)
     parsed = make_url(url)
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
@@ -197,7 +197,7 @@ def _check_local(path: Path) -> None:
         )
 
 
-def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
+def _sqlite_database(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
     path = address.path
     if path is not None:
         with from_file("cannot open the store", path):
@@ -218,21 +218,21 @@ def _sqlite_engine(address: Address, *, create: bool, read_only: bool, timeout: 
         return connected(f"{uri}?mode={'rwc' if create else 'rw'}", uri=True)
 
     pool = StaticPool if path is None else QueuePool
-    engine = create_engine("sqlite://", creator=connect, poolclass=pool)
+    database = create_engine("sqlite://", creator=connect, poolclass=pool)
 
-    @event.listens_for(engine, "connect")
+    @event.listens_for(database, "connect")
     def _set_up(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         if path is not None and not read_only:
             connection.execute("PRAGMA journal_mode = WAL")
 
-    @event.listens_for(engine, "begin")
+    @event.listens_for(database, "begin")
     def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
-    return engine
+    return database
 
 
 def _connect_read_only(
