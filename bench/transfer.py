@@ -59,8 +59,8 @@ def _all(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _features(table: Table, keys: Sequence[str]) -> np.ndarray:
-    places = [table.candidates.place(key) for key in keys]
-    return table.candidates.features([place for place in places if place is not None])
+    places = [table.members.place(key) for key in keys]
+    return table.members.features([place for place in places if place is not None])
 
 
 def joined(names: Sequence[str]) -> SurrogateData:

@@ -14,9 +14,9 @@ from syno import Placeholder, TimingOptions, UserError
 from syno.codegen.verify import Verification
 from syno.data import load
 from syno.network.sampler import Sampler
-from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.evaluator import NetworkEvaluator
 from syno.study.evaluate.network import Network
+from syno.study.members import SamplerSpace
 from syno.study.observer import Observer
 from syno.study.specifications import small_vision
 from syno.train import fidelity

@@ -17,8 +17,8 @@ from .fakes import FakeEvaluator, FakeRungs, FakeSpace, fake_ladder
 class Recorder(UniformSampling):
     """Draws uniformly and keeps the history of each proposal."""
 
-    def __init__(self, candidates, seed):
-        super().__init__(candidates, seed)
+    def __init__(self, members, seed):
+        super().__init__(members, seed)
         self.seen: list[History] = []
 
     def propose(self, history):
@@ -37,8 +37,8 @@ def seen(monkeypatch):
     """The histories that methods were given, over all studies of a test."""
     found: list[History] = []
 
-    def make(candidates, seed):
-        method = Recorder(candidates, seed)
+    def make(members, seed):
+        method = Recorder(members, seed)
         method.seen = found
         return method
 
@@ -154,11 +154,11 @@ def test_the_history_of_a_resumed_study_is_that_of_an_uninterrupted_one(store, s
 class FastAndCheap:
     """Proposes what costs about as many MACs as the fastest operator so far."""
 
-    def __init__(self, candidates, seed):
-        self._candidates = list(candidates)
+    def __init__(self, members, seed):
+        self._members = list(members)
 
     def propose(self, history):
-        left = [c for c in self._candidates if c.key not in history.keys]
+        left = [c for c in self._members if c.key not in history.keys]
         timed = [t for e in history.entries for t in e.trials if t.latency_ms is not None]
         best = min(timed, key=lambda trial: trial.latency_ms, default=None)
         macs = 0 if best is None else best.macs

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 from syno._util.errors import UserError
-from syno.study import Candidates, DiverseSampling, Entry, History, UniformSampling
+from syno.study import DiverseSampling, Entry, History, Members, UniformSampling
 from syno.study.methods import METHODS, GraphSearch, Method, choose, make_method, parse_method
 
 from .fakes import FakeOperator, FakeSpace, RealSpace, number
 
 
 @functools.cache
-def small_candidates() -> Candidates:
+def small_members() -> Members:
     """Real operators: learning methods look at their steps."""
-    return Candidates(RealSpace())
+    return Members(RealSpace())
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _forget():
     yield
-    small_candidates.cache_clear()
+    small_members.cache_clear()
 
 
 def value_of(operator: Any) -> float | None:
@@ -64,34 +64,34 @@ def draw(method: Method, count: int, status: str | None = None) -> list[Any]:
     return found
 
 
-def test_candidates_have_distinct_keys_and_keep_the_first_of_each():
+def test_members_have_distinct_keys_and_keep_the_first_of_each():
     space = FakeSpace(10)
-    found = [c.operator for c in Candidates(space)]
+    found = [c.operator for c in Members(space)]
     assert found == [op for op in space.operators if not op.text.endswith("again")]
 
 
 @pytest.mark.parametrize("name", METHODS)
 class TestEveryMethod:
     def test_draws_every_operator_once_and_then_none(self, name):
-        found = draw(make_method(name, small_candidates(), 0, {}), 1000)
-        assert len(found) == len(small_candidates())
-        assert {op.key for op in found} == {c.key for c in small_candidates()}
+        found = draw(make_method(name, small_members(), 0, {}), 1000)
+        assert len(found) == len(small_members())
+        assert {op.key for op in found} == {c.key for c in small_members()}
 
     def test_gives_the_same_operators_for_the_same_seed(self, name):
-        runs = [draw(make_method(name, small_candidates(), 3, {}), 30) for _ in range(2)]
+        runs = [draw(make_method(name, small_members(), 3, {}), 30) for _ in range(2)]
         assert runs[0] == runs[1]
-        assert runs[0] != draw(make_method(name, small_candidates(), 4, {}), 30)
+        assert runs[0] != draw(make_method(name, small_members(), 4, {}), 30)
 
     def test_goes_on_from_a_history_as_if_it_had_made_it(self, name):
         """A new method object given the log of another one continues exactly."""
-        whole = draw(make_method(name, small_candidates(), 3, {}), 40)
+        whole = draw(make_method(name, small_members(), 3, {}), 40)
         for cut in (1, 7, 39):
-            fresh = make_method(name, small_candidates(), 3, {})
+            fresh = make_method(name, small_members(), 3, {})
             assert fresh.propose(History(cut + 1, answered(whole[:cut]))) == whole[cut]
 
     def test_several_workers_lead_to_the_proposals_that_the_history_gives(self, name):
         """Answers arrive late and in another order; a new object repeats each proposal."""
-        method = make_method(name, small_candidates(), 3, {})
+        method = make_method(name, small_members(), 3, {})
         rng = random.Random(5)
         open_, told, found = [], {}, []
         for ask in range(1, 61):
@@ -99,19 +99,19 @@ class TestEveryMethod:
                 told[open_.pop(rng.randrange(len(open_)))] = ask - 1
             history = History(ask, tuple(entry(i + 1, op, told) for i, op in enumerate(found)))
             operator = method.propose(history)
-            assert make_method(name, small_candidates(), 3, {}).propose(history) == operator
+            assert make_method(name, small_members(), 3, {}).propose(history) == operator
             found.append(operator)
             open_.append(ask)
 
     def test_operators_of_the_user_that_are_not_in_the_space_do_no_harm(self, name):
-        known = draw(make_method(name, small_candidates(), 3, {}), 12)
+        known = draw(make_method(name, small_members(), 3, {}), 12)
         entries = (Entry(1, "0" * 32, "ok", 0.9), *answered(known, first=2))
-        operator = make_method(name, small_candidates(), 3, {}).propose(History(14, entries))
+        operator = make_method(name, small_members(), 3, {}).propose(History(14, entries))
         assert operator not in known
 
     def test_values_that_change_with_later_results_are_replaced(self, name):
         """As with a ladder: each proposal sees other ranks of all operators."""
-        method = make_method(name, small_candidates(), 3, {})
+        method = make_method(name, small_members(), 3, {})
         found = []
         for ask in range(1, 41):
             entries = tuple(
@@ -120,7 +120,7 @@ class TestEveryMethod:
             )
             history = History(ask, entries)
             operator = method.propose(history)
-            assert make_method(name, small_candidates(), 3, {}).propose(history) == operator
+            assert make_method(name, small_members(), 3, {}).propose(history) == operator
             found.append(operator)
 
 
@@ -138,7 +138,7 @@ class TestEveryMethod:
 )
 def test_wrong_options_are_named(name, options, message):
     with pytest.raises(UserError, match=message):
-        make_method(name, small_candidates(), 0, options)
+        make_method(name, small_members(), 0, options)
 
 
 def test_options_are_numbers_or_words():
@@ -151,33 +151,33 @@ def test_options_are_numbers_or_words():
 
 
 def test_neighbors_share_most_steps():
-    candidates = small_candidates()
-    first = candidates[len(candidates) - 1]
-    found = candidates.neighbors(first.key, 3)
+    members = small_members()
+    first = members[len(members) - 1]
+    found = members.neighbors(first.key, 3)
     assert len(found) >= 3
     depth = sum(first.primitives.values())
     assert all(abs(sum(c.primitives.values()) - depth) <= 2 for c in found)
-    with pytest.raises(UserError, match="no candidate"):
-        candidates.neighbors("0" * 32, 3)
+    with pytest.raises(UserError, match="no operator of the space"):
+        members.neighbors("0" * 32, 3)
 
 
 def test_what_is_out_of_reach_is_no_neighbor():
-    candidates = small_candidates()
+    members = small_members()
     options = {"samples": 5, "restarts": 0.0}
-    sampled = draw(make_method("local", candidates, 3, {"samples": 10**6}), 40)
-    alone = draw(make_method("local", candidates, 3, {**options, "reach": 0}), 40)
+    sampled = draw(make_method("local", members, 3, {"samples": 10**6}), 40)
+    alone = draw(make_method("local", members, 3, {**options, "reach": 0}), 40)
     assert [o.key for o in alone] == [o.key for o in sampled]
-    near = draw(make_method("local", candidates, 3, {**options, "reach": 12}), 40)
-    space = candidates.search_space
-    places = [candidates.place(o.key) for o in near]
+    near = draw(make_method("local", members, 3, {**options, "reach": 12}), 40)
+    space = members.search_space
+    places = [members.place(o.key) for o in near]
     for ask in range(6, 40):
         distances = [space.distance(places[ask], other) for other in places[:ask]]
         assert min(distances) <= 12
 
 
 def test_uniform_draws_are_uniform():
-    candidates = Candidates(FakeSpace(8))
-    first = [draw(UniformSampling(candidates, seed), 1)[0].key for seed in range(4000)]
+    members = Members(FakeSpace(8))
+    first = [draw(UniformSampling(members, seed), 1)[0].key for seed in range(4000)]
     counts = Counter(first)
     assert len(counts) == 8
     assert all(400 < n < 600 for n in counts.values())  # 500 expected, deviation 21
@@ -193,7 +193,7 @@ def test_a_choice_depends_on_seed_ask_number_and_purpose():
 
 def test_diverse_draws_keep_their_quotas_and_spread():
     space = FakeSpace(400)
-    found = draw(DiverseSampling(Candidates(space), 0), 30)
+    found = draw(DiverseSampling(Members(space), 0), 30)
     windows = [op for op in found if op.primitives()["unfold"]]
     pairs = [op for op in found if op.primitives()["contract"] == 2]
     assert len(windows) >= 15
@@ -204,8 +204,8 @@ def test_diverse_draws_keep_their_quotas_and_spread():
 
 
 def test_rejected_operators_do_not_fill_a_quota():
-    candidates = Candidates(FakeSpace(400))
-    method = DiverseSampling(candidates, 0, window=1.0, two_weights=0.0)
+    members = Members(FakeSpace(400))
+    method = DiverseSampling(members, 0, window=1.0, two_weights=0.0)
     windows = draw(method, 10, status="rejected")
     assert all(op.primitives()["unfold"] for op in windows)
 
@@ -218,7 +218,7 @@ def test_a_quota_that_cannot_be_met_does_not_end_the_search():
 
     space = NoWindows()
     keys = {op.key for op in space.operators}
-    assert len(draw(DiverseSampling(Candidates(space), 0), 100)) == len(keys)
+    assert len(draw(DiverseSampling(Members(space), 0), 100)) == len(keys)
 
 
 def test_diverse_draws_look_at_no_more_than_their_pool():
@@ -231,7 +231,7 @@ def test_diverse_draws_look_at_no_more_than_their_pool():
 
     space = FakeSpace(300)
     space.operators = [Watched(op.text) for op in space.operators]
-    method = DiverseSampling(Candidates(space), 0, pool=20)
+    method = DiverseSampling(Members(space), 0, pool=20)
     assert len(draw(method, 50)) == 50
     assert len(looked) == 20
 
@@ -247,16 +247,16 @@ def test_diverse_draws_look_at_no_more_than_their_pool():
 )
 def test_a_method_that_cannot_be_made_says_why(name, options, message):
     with pytest.raises(UserError, match=message):
-        make_method(name, Candidates(FakeSpace(4)), 0, options)
+        make_method(name, Members(FakeSpace(4)), 0, options)
 
 
 def test_a_graph_search_follows_the_prior_of_a_subclass():
     class Guided(GraphSearch):
         def prior(self, history):
-            return [float(c.has_window) for c in self._candidates]
+            return [float(c.has_window) for c in self._members]
 
-    plain = GraphSearch(small_candidates(), 3, samples=4)
-    guided = Guided(small_candidates(), 3, samples=4, pull=20.0)
+    plain = GraphSearch(small_members(), 3, samples=4)
+    guided = Guided(small_members(), 3, samples=4, pull=20.0)
     windows = [
         sum(op.primitives().get("unfold", 0) > 0 for op in draw(method, 30))
         for method in (plain, guided)

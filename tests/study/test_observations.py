@@ -16,29 +16,27 @@ from syno.study.methods.history import Trial
 from syno.study.observations import Observations
 from syno.surrogate import fit_model
 
-from .test_methods import small_candidates
+from .test_methods import small_members
 
 BASELINE = Trial(0, "ok", "", 0.5, 0.5, None, (), 1.0, 1.0, 1_000_000, 1000, 0, 1.0)
 
 
-def trial(candidate, accuracy, ratio, status="ok"):
+def trial(member, accuracy, ratio, status="ok"):
     value = accuracy if status == "ok" else None
     return Trial(
-        0, status, "", value, value, None, (), ratio, ratio, candidate.macs, candidate.params, 0, 1
+        0, status, "", value, value, None, (), ratio, ratio, member.macs, member.params, 0, 1
     )
 
 
-def surrogate(candidates, seed, **options):
-    return make_method("surrogate", candidates, seed, options)
+def surrogate(members, seed, **options):
+    return make_method("surrogate", members, seed, options)
 
 
-def history(candidates, count, named, bounds=(), results=lambda c: (0.5, 0.5)):
+def history(members, count, named, bounds=(), results=lambda c: (0.5, 0.5)):
     entries = []
-    for number, candidate in enumerate(list(candidates)[:count]):
-        found = trial(candidate, *results(candidate))
-        entries.append(
-            Entry(number + 1, candidate.key, found.status, 0.5, "", (found,), number + 1)
-        )
+    for number, member in enumerate(list(members)[:count]):
+        found = trial(member, *results(member))
+        entries.append(Entry(number + 1, member.key, found.status, 0.5, "", (found,), number + 1))
     objectives = parse_objectives(named, bounds, ACCURACY)
     return History(count + 1, tuple(entries), ACCURACY, (BASELINE,), objectives)
 
@@ -47,65 +45,65 @@ def fit(features, targets, *, results):
     return fit_model("gaussian", features, targets)
 
 
-def gains(candidates, seen, pool):
-    observed = Observations.of(seen, seen.entries, candidates)
+def gains(members, seen, pool):
+    observed = Observations.of(seen, seen.entries, members)
     places = np.array(pool)
-    known = candidates.features([candidates.place(e.key) for e in seen.entries])
-    return observed.gain(known, places, candidates.features(places), fit)
+    known = members.features([members.place(e.key) for e in seen.entries])
+    return observed.gain(known, places, members.features(places), fit)
 
 
 def test_a_study_of_one_objective_has_no_observations():
-    candidates = small_candidates()
-    seen = history(candidates, 5, ["accuracy"])
-    assert Observations.of(seen, seen.entries, candidates) is None
+    members = small_members()
+    seen = history(members, 5, ["accuracy"])
+    assert Observations.of(seen, seen.entries, members) is None
     plain = dataclasses.replace(seen, objectives=None)
-    assert Observations.of(plain, plain.entries, candidates) is None
-    bounded = history(candidates, 5, [], ["macs<=1e9"])
-    assert Observations.of(bounded, bounded.entries, candidates) is not None
+    assert Observations.of(plain, plain.entries, members) is None
+    bounded = history(members, 5, [], ["macs<=1e9"])
+    assert Observations.of(bounded, bounded.entries, members) is not None
 
 
 def test_macs_are_known_so_a_costly_operator_adds_nothing():
-    candidates = small_candidates()
-    seen = history(candidates, 12, ["accuracy", "macs"])
-    middle = float(np.median([c.macs for c in candidates]))
+    members = small_members()
+    seen = history(members, 12, ["accuracy", "macs"])
+    middle = float(np.median([c.macs for c in members]))
     cheap = dataclasses.replace(BASELINE, macs=int(middle))
     seen = dataclasses.replace(seen, baseline=(cheap,))
-    found = gains(candidates, seen, range(len(candidates)))
-    for candidate, value in zip(candidates, found, strict=True):
-        if candidate.macs >= middle:
+    found = gains(members, seen, range(len(members)))
+    for member, value in zip(members, found, strict=True):
+        if member.macs >= middle:
             assert value < 1e-9
     assert found.max() > 0
 
 
 def test_operators_that_break_a_constraint_are_not_proposed():
-    candidates = small_candidates()
-    bound = float(np.median([c.macs for c in candidates]))
-    seen = history(candidates, 12, ["accuracy"], [f"macs<={bound}"])
-    found = gains(candidates, seen, range(len(candidates)))
-    macs = np.array([c.macs for c in candidates])
+    members = small_members()
+    bound = float(np.median([c.macs for c in members]))
+    seen = history(members, 12, ["accuracy"], [f"macs<={bound}"])
+    found = gains(members, seen, range(len(members)))
+    macs = np.array([c.macs for c in members])
     assert (found[macs > bound] == 0).all()
     assert (found[macs <= bound] > 0).all()
 
 
 def test_a_measured_constraint_lowers_the_gain_by_its_probability():
-    candidates = small_candidates()
+    members = small_members()
 
-    def results(candidate):
-        return 0.5, 0.4 + candidate.macs / max(c.macs for c in candidates)
+    def results(member):
+        return 0.5, 0.4 + member.macs / max(c.macs for c in members)
 
-    loose = history(candidates, 30, ["accuracy"], ["latency_ratio<=9"], results)
-    tight = history(candidates, 30, ["accuracy"], ["latency_ratio<=0.6"], results)
-    places = range(len(candidates))
-    before, after = gains(candidates, loose, places), gains(candidates, tight, places)
+    loose = history(members, 30, ["accuracy"], ["latency_ratio<=9"], results)
+    tight = history(members, 30, ["accuracy"], ["latency_ratio<=0.6"], results)
+    places = range(len(members))
+    before, after = gains(members, loose, places), gains(members, tight, places)
     assert (after <= before + 1e-12).all()
     share = after / before
-    macs = np.array([c.macs for c in candidates])
+    macs = np.array([c.macs for c in members])
     assert share[macs.argmin()] > share[macs.argmax()]
 
 
 def test_a_bound_of_a_target_is_no_factor_too(monkeypatch):
     """The hypervolume counts from the bound, so its probability is in the expected gain."""
-    candidates = small_candidates()
+    members = small_members()
     asked = []
 
     def chance(constraint, found, *, is_sure):
@@ -114,13 +112,13 @@ def test_a_bound_of_a_target_is_no_factor_too(monkeypatch):
 
     monkeypatch.setattr("syno.study.observations._chance", chance)
     bounds = ["accuracy>=0.3", "latency_ratio<=0.9"]
-    seen = history(candidates, 12, ["accuracy", "macs"], bounds)
-    gains(candidates, seen, range(len(candidates)))
+    seen = history(members, 12, ["accuracy", "macs"], bounds)
+    gains(members, seen, range(len(members)))
     assert [text for text, is_sure in asked if not is_sure] == ["latency_ratio<=0.9"]
 
 
 def test_failures_count_as_the_worst_result_and_outliers_less():
-    candidates = small_candidates()
+    members = small_members()
     numbers = iter(range(100))
 
     def results(_):
@@ -129,8 +127,8 @@ def test_failures_count_as_the_worst_result_and_outliers_less():
             return 0.9, 0.5, "error"
         return (0.01 if number == 4 else 0.5 + number / 1000), 0.5
 
-    seen = history(candidates, 20, ["accuracy", "latency_ratio"], (), results)
-    observed = Observations.of(seen, seen.entries, candidates)
+    seen = history(members, 20, ["accuracy", "latency_ratio"], (), results)
+    observed = Observations.of(seen, seen.entries, members)
     assert math.isnan(observed.values["accuracy"][3])
     targets = observed._targets("accuracy")
     assert targets[3] == targets[4] == targets.min() > 0.4
@@ -140,55 +138,55 @@ def test_failures_count_as_the_worst_result_and_outliers_less():
 
 @pytest.mark.parametrize("targets", [("accuracy", "macs"), ("accuracy", "latency_ratio", "params")])
 def test_a_front_is_found_in_fewer_trials_than_by_sampling(targets):
-    candidates = small_candidates()
-    rows = candidates.features(range(len(candidates)))
+    members = small_members()
+    rows = members.features(range(len(members)))
     spectrum = rows[:, list(FEATURES).index("position_spectrum")]
-    quality = dict(zip((c.key for c in candidates), 0.2 + 0.05 * spectrum, strict=True))
-    most = max(c.macs for c in candidates)
+    quality = dict(zip((c.key for c in members), 0.2 + 0.05 * spectrum, strict=True))
+    most = max(c.macs for c in members)
 
-    def result(candidate):
-        return trial(candidate, quality[candidate.key], candidate.macs / most)
+    def result(member):
+        return trial(member, quality[member.key], member.macs / most)
 
-    baseline = dataclasses.replace(BASELINE, macs=most, params=max(c.params for c in candidates))
+    baseline = dataclasses.replace(BASELINE, macs=most, params=max(c.params for c in members))
     objectives = parse_objectives(targets, (), ACCURACY)
 
     def reached(method):
         entries = []
         for ask in range(1, 17):
             seen = History(ask, tuple(entries), ACCURACY, (baseline,), objectives)
-            found = candidates[candidates.place(method.propose(seen).key)]
+            found = members[members.place(method.propose(seen).key)]
             entries.append(Entry(ask, found.key, "ok", 0.5, "", (result(found),), ask))
         return objectives.volume([e.last for e in entries], baseline)
 
-    best = objectives.volume([result(c) for c in candidates], baseline)
-    found = statistics.fmean(reached(surrogate(candidates, seed)) for seed in range(5))
-    sampled = statistics.fmean(reached(UniformSampling(candidates, seed)) for seed in range(15))
+    best = objectives.volume([result(c) for c in members], baseline)
+    found = statistics.fmean(reached(surrogate(members, seed)) for seed in range(5))
+    sampled = statistics.fmean(reached(UniformSampling(members, seed)) for seed in range(15))
     assert best - found < 0.85 * (best - sampled)
 
 
 def test_a_ladder_and_an_unknown_way_of_several():
-    candidates = small_candidates()
-    seen = history(candidates, 12, ["accuracy", "macs"])
-    method = surrogate(candidates, 0, uniform=0.0)
+    members = small_members()
+    seen = history(members, 12, ["accuracy", "macs"])
+    method = surrogate(members, 0, uniform=0.0)
     assert method._is_several(seen)
     assert not method._is_several(dataclasses.replace(seen, has_rungs=True))
     with pytest.raises(Exception, match="there is no several 'both'"):
-        surrogate(candidates, 0, several="both")
+        surrogate(members, 0, several="both")
 
 
 def test_proposals_follow_from_the_history_alone():
-    candidates = small_candidates()
+    members = small_members()
     words = np.random.default_rng(0)
-    results = {c.key: tuple(words.uniform(0.2, 0.9, 2)) for c in candidates}
+    results = {c.key: tuple(words.uniform(0.2, 0.9, 2)) for c in members}
     objectives = parse_objectives(["accuracy", "latency_ratio"], (), ACCURACY)
-    one = surrogate(candidates, 5)
+    one = surrogate(members, 5)
     entries = []
     for ask in range(1, 40):
         seen = History(ask, tuple(entries), ACCURACY, (BASELINE,), objectives)
         found = one.propose(seen)
         if ask % 7 == 0:  # an object that has seen nothing before
-            assert surrogate(candidates, 5).propose(seen).key == found.key
-        candidate = candidates[candidates.place(found.key)]
+            assert surrogate(members, 5).propose(seen).key == found.key
+        member = members[members.place(found.key)]
         entries.append(
-            Entry(ask, found.key, "ok", 0.5, "", (trial(candidate, *results[found.key]),), ask)
+            Entry(ask, found.key, "ok", 0.5, "", (trial(member, *results[found.key]),), ask)
         )

@@ -106,19 +106,19 @@ def test_a_failure_before_a_kill_counts(store):
 class Stubborn:
     """A method that comes back to the operator of ask 1 at every third ask."""
 
-    def __init__(self, candidates):
-        self._candidates = list(candidates)
+    def __init__(self, members):
+        self._members = list(members)
 
     def propose(self, history):
         number = 0 if history.ask % 3 == 1 else history.ask
-        return self._candidates[number].operator
+        return self._members[number].operator
 
 
 def test_a_method_that_comes_back_to_it_is_answered_without_an_evaluation(store, monkeypatch):
     monkeypatch.setitem(
         __import__("syno.study.methods", fromlist=["METHODS"]).METHODS,
         "stubborn",
-        lambda candidates, seed: Stubborn(candidates),
+        lambda members, seed: Stubborn(members),
     )
     settings = StudySettings(evaluations=6, seed=5, method="stubborn")
     evaluator = Failing(0, 1)

@@ -20,8 +20,8 @@ from syno.cli import main as cli_main
 from syno.data import load
 from syno.store import Store
 from syno.study import Study, StudySettings
-from syno.study.candidates import SamplerSpace
 from syno.study.evaluate.network import Network
+from syno.study.members import SamplerSpace
 from syno.study.progress import SearchBar, is_shown
 from syno.study.specifications import small_vision
 from syno.study.trained_network import model_of_shape

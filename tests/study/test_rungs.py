@@ -14,7 +14,6 @@ from syno._util.torch_threads import torch_threads
 from syno.data import load
 from syno.network.sampler import Sampler
 from syno.study import Ladder, Rung
-from syno.study.candidates import SamplerSpace
 from syno.study.evaluate import processes
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
@@ -26,6 +25,7 @@ from syno.study.evaluate.rungs import (
     make_ladder_evaluator,
     networks,
 )
+from syno.study.members import SamplerSpace
 from syno.study.search import resume, search
 from syno.study.specifications import small_vision
 from syno.train import Fidelity, recipe, train

@@ -8,28 +8,26 @@ import pytest
 import syno
 from syno.store.objective import ACCURACY
 from syno.store.objectives import parse_objectives
-from syno.study import Candidates, Entry, History
+from syno.study import Entry, History, Members
 from syno.study.methods import make_method
 from syno.study.methods.surrogate import SurrogateSearch, fitted
 from syno.study.warm_start import given_data, in_words, warm_start
 from syno.surrogate import SurrogateData
 
-from .test_methods import small_candidates
+from .test_methods import small_members
 
 
-def value(candidates, key):
+def value(members, key):
     """A function of a few features: wide fields and full rank are good."""
-    row = dict(
-        zip(syno.features.FEATURES, candidates.features([candidates.place(key)])[0], strict=True)
-    )
+    row = dict(zip(syno.features.FEATURES, members.features([members.place(key)])[0], strict=True))
     return row["position_spectrum"] + 0.1 * row["field_effective"] - 0.02 * row["log_macs"]
 
 
 def trials_to_best(name, seed, **options):
-    candidates = small_candidates()
-    values = {c.key: value(candidates, c.key) for c in candidates}
+    members = small_members()
+    values = {c.key: value(members, c.key) for c in members}
     best = set(sorted(values, key=values.__getitem__)[-2:])
-    method = make_method(name, candidates, seed, options)
+    method = make_method(name, members, seed, options)
     entries: list[Entry] = []
     while True:
         ask = len(entries) + 1
@@ -47,10 +45,10 @@ def test_finds_the_best_in_fewer_trials_than_uniform_sampling():
 
 def first_trials(target, count=20, **options):
     """The operators of the first trials, whose accuracy rises with the MACs to the last digit."""
-    candidates = small_candidates()
-    places = {c.key: c for c in candidates}
-    largest = max(c.macs for c in candidates)
-    method = make_method("surrogate", candidates, 0, options)
+    members = small_members()
+    places = {c.key: c for c in members}
+    largest = max(c.macs for c in members)
+    method = make_method("surrogate", members, 0, options)
     entries: list[Entry] = []
     while len(entries) < count:
         ask = len(entries) + 1
@@ -65,22 +63,22 @@ def first_trials(target, count=20, **options):
 
 @pytest.mark.parametrize(("target", "is_larger"), [("accuracy", True), ("latency_ratio", False)])
 def test_a_trend_leads_the_first_proposals(target, is_larger):
-    middle = statistics.median(c.macs for c in small_candidates())
+    middle = statistics.median(c.macs for c in small_members())
     led, free = first_trials(target, 8), first_trials(target, 8, trend=0)
     beyond = [sum((macs > middle) == is_larger for macs in found) for found in (led, free)]
     assert beyond[0] == 8 > beyond[1]
 
 
 def test_a_trend_that_does_not_hold_is_given_up():
-    candidates = small_candidates()
-    history = list(candidates)[:40]
+    members = small_members()
+    history = list(members)[:40]
     entries = tuple(  # the accuracy falls where the MACs rise
         Entry(i + 1, c.key, "ok", -float(c.macs), told=40) for i, c in enumerate(history)
     )
-    method = make_method("surrogate", candidates, 0, {"uniform": 0.0, "local": 0.0})
+    method = make_method("surrogate", members, 0, {"uniform": 0.0, "local": 0.0})
     chosen = method.propose(History(41, entries)).key
-    left = sorted(c.macs for c in candidates if c.key not in {e.key for e in entries})
-    macs = {c.key: c.macs for c in candidates}
+    left = sorted(c.macs for c in members if c.key not in {e.key for e in entries})
+    macs = {c.key: c.macs for c in members}
     assert macs[chosen] <= left[len(left) // 4]
 
 
@@ -93,11 +91,11 @@ def test_refits_become_rarer():
 
 @pytest.mark.parametrize("acquisition", ["improvement", "bound", "thompson"])
 def test_workers_get_different_operators(acquisition):
-    candidates = small_candidates()
-    method = SurrogateSearch(candidates, 0, acquisition=acquisition, uniform=0.0)
+    members = small_members()
+    method = SurrogateSearch(members, 0, acquisition=acquisition, uniform=0.0)
     entries = [
-        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=20)
-        for i, c in enumerate(list(candidates)[:20])
+        Entry(i + 1, c.key, "ok", value(members, c.key), told=20)
+        for i, c in enumerate(list(members)[:20])
     ]
     keys = set()
     for ask in range(21, 31):
@@ -108,38 +106,38 @@ def test_workers_get_different_operators(acquisition):
 
 
 def test_a_small_pool_has_the_neighbors_of_the_best():
-    candidates = small_candidates()
-    method = SurrogateSearch(candidates, 0, pool=40, neighbors=5, uniform=0.0, local=1.0)
+    members = small_members()
+    method = SurrogateSearch(members, 0, pool=40, neighbors=5, uniform=0.0, local=1.0)
     entries = tuple(
-        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=12)
-        for i, c in enumerate(list(candidates)[:12])
+        Entry(i + 1, c.key, "ok", value(members, c.key), told=12)
+        for i, c in enumerate(list(members)[:12])
     )
     operator = method.propose(History(13, entries))
-    near = {n.key for e in entries for n in candidates.neighbors(e.key, 5)}
+    near = {n.key for e in entries for n in members.neighbors(e.key, 5)}
     assert operator.key in near
 
 
 def test_the_model_may_be_selected_by_cross_validation():
-    candidates = small_candidates()
+    members = small_members()
     entries = tuple(
-        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=30)
-        for i, c in enumerate(list(candidates)[:30])
+        Entry(i + 1, c.key, "ok", value(members, c.key), told=30)
+        for i, c in enumerate(list(members)[:30])
     )
     found = [
-        SurrogateSearch(candidates, 0, model="auto", uniform=0.0).propose(History(31, entries))
+        SurrogateSearch(members, 0, model="auto", uniform=0.0).propose(History(31, entries))
         for _ in range(2)
     ]
     assert found[0] == found[1]
 
 
-def old_data(candidates, sign=1.0):
-    rows = candidates.features(range(0, len(candidates), 2))
-    keys = [candidates[p].key for p in range(0, len(candidates), 2)]
-    return SurrogateData("other.db:a", rows, tuple(sign * value(candidates, k) for k in keys))
+def old_data(members, sign=1.0):
+    rows = members.features(range(0, len(members), 2))
+    keys = [members[p].key for p in range(0, len(members), 2)]
+    return SurrogateData("other.db:a", rows, tuple(sign * value(members, k) for k in keys))
 
 
 def test_results_of_another_study_lead_to_good_first_proposals():
-    document = old_data(small_candidates()).to_json()
+    document = old_data(small_members()).to_json()
     warm = statistics.median(
         trials_to_best("surrogate", seed, warm_start=document) for seed in range(3)
     )
@@ -147,15 +145,15 @@ def test_results_of_another_study_lead_to_good_first_proposals():
 
 
 def test_a_misleading_study_loses_its_weight():
-    candidates = small_candidates()
+    members = small_members()
     entries = tuple(
-        Entry(i + 1, c.key, "ok", value(candidates, c.key), told=30)
-        for i, c in enumerate(list(candidates)[1:60:2])
+        Entry(i + 1, c.key, "ok", value(members, c.key), told=30)
+        for i, c in enumerate(list(members)[1:60:2])
     )
     history = History(31, entries)
     weights = []
     for sign in (1.0, -1.0):
-        method = SurrogateSearch(candidates, 0, warm_start=old_data(candidates, sign).to_json())
+        method = SurrogateSearch(members, 0, warm_start=old_data(members, sign).to_json())
         found = method.transfer(history)
         assert found.results == 30
         assert np.sign(found.correlation) == sign
@@ -164,11 +162,11 @@ def test_a_misleading_study_loses_its_weight():
     assert weights[0] > 0.7
     assert weights[1] < 0.15
     with pytest.raises(syno.UserError, match="did not start"):
-        SurrogateSearch(candidates, 0).transfer(history)
+        SurrogateSearch(members, 0).transfer(history)
 
 
 def test_what_a_search_starts_from_is_described():
-    assert "'other.db:a'" in in_words(old_data(small_candidates()))
+    assert "'other.db:a'" in in_words(old_data(small_members()))
 
 
 @pytest.mark.parametrize(
@@ -202,10 +200,10 @@ def test_other_methods_do_not_start_from_a_study():
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(syno.UserError, match=message):
-        make_method("surrogate", small_candidates(), 0, options)
+        make_method("surrogate", small_members(), 0, options)
 
 
 def test_a_space_is_exhausted():
-    few = Candidates(type("Space", (), {"operators": [c.operator for c in small_candidates()][:3]}))
+    few = Members(type("Space", (), {"operators": [c.operator for c in small_members()][:3]}))
     entries = tuple(Entry(i + 1, c.key, "ok", 0.5) for i, c in enumerate(few))
     assert make_method("surrogate", few, 0, {}).propose(History(4, entries)) is None

@@ -22,7 +22,7 @@ from syno.operators.operator import Operator
 from syno.space.space import Space
 from syno.store.objectives import ranked
 from syno.store.records import ERROR, OK
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods import Entry, History, make_method, parse_method
 
 try:
@@ -69,11 +69,11 @@ class OperatorSampler(BaseSampler):
         seed: int = 0,
         others: BaseSampler | None = None,
     ) -> None:
-        self._candidates = Candidates(_Operators(space))
-        if not len(self._candidates):
+        self._members = Members(_Operators(space))
+        if not len(self._members):
             raise UserError("the space of the sampler has no operator")
         name, options = parse_method(method)
-        self._method = make_method(name, self._candidates, seed, options)
+        self._method = make_method(name, self._members, seed, options)
         self._others = others or RandomSampler(seed)
         self._lock = threading.Lock()
 
@@ -83,13 +83,13 @@ class OperatorSampler(BaseSampler):
         Raises:
             UserError: if the study of the trial has another sampler.
         """
-        place = trial.suggest_int(PARAMETER, 0, len(self._candidates) - 1)
+        place = trial.suggest_int(PARAMETER, 0, len(self._members) - 1)
         if ATTRIBUTE not in trial.storage.get_trial(trial._trial_id).system_attrs:
             raise UserError(
                 "the study of this trial has another sampler\n"
                 "  what to do: pass this sampler to optuna.create_study(sampler=...)"
             )
-        return self._candidates[place].operator
+        return self._members[place].operator
 
     def reseed_rng(self) -> None:
         """Reseed the sampler of the other parameters. Optuna calls it in worker processes."""
@@ -99,7 +99,7 @@ class OperatorSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """See BaseSampler."""
-        return {PARAMETER: IntDistribution(0, len(self._candidates) - 1)}
+        return {PARAMETER: IntDistribution(0, len(self._members) - 1)}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -112,7 +112,7 @@ class OperatorSampler(BaseSampler):
                     study.stop()
                 raise optuna.TrialPruned("every operator of the space was proposed")
             study._storage.set_trial_system_attr(trial._trial_id, ATTRIBUTE, operator.key)
-        return {PARAMETER: self._candidates.place(operator.key)}
+        return {PARAMETER: self._members.place(operator.key)}
 
     def sample_independent(
         self,
@@ -150,7 +150,7 @@ class OperatorSampler(BaseSampler):
 
 
 class _Operators:
-    """A sequence of operators as the space of `Candidates`."""
+    """A sequence of operators as the space of `Members`."""
 
     rules = ""
     specification: tuple[str, Json] = ("", None)

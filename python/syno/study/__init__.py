@@ -1,9 +1,9 @@
 """The loop behind `syno search` and `syno resume`."""
 
 from syno.study.answers import Proposal
-from syno.study.candidates import Candidates, SamplerSpace, Space
 from syno.study.fidelity.ladder import Ladder, Rung, ladder, ladder_names
 from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
+from syno.study.members import Members, SamplerSpace, Space
 from syno.study.methods import DiverseSampling, Entry, History, Method, Trial, UniformSampling
 from syno.study.observer import Observer
 from syno.study.settings import StudySettings
@@ -23,7 +23,6 @@ from syno.study.study import Study
 __all__ = [
     "AllOf",
     "AnyOf",
-    "Candidates",
     "DiverseSampling",
     "Entry",
     "ErrorsInARow",
@@ -31,6 +30,7 @@ __all__ = [
     "Evaluator",
     "History",
     "Ladder",
+    "Members",
     "Method",
     "NoProgress",
     "Observer",

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from syno.store.objective import Objective
 from syno.store.objectives import KNOWN, Constraint, Objectives, ranks
 from syno.store.records import OK
-from syno.study.candidates import Candidates
 from syno.study.improvement import expected_gain
+from syno.study.members import Members
 from syno.study.methods.history import Entry, History, Trial
 from syno.surrogate import Prediction, SurrogateModel
 
@@ -45,15 +45,13 @@ class Observations:
 
     objectives: Objectives
     units: tuple[float, ...]
-    candidates: Candidates
+    members: Members
     places: NDArray[np.int64]
     trials: tuple[Trial | None, ...]
     values: dict[str, Array]
 
     @staticmethod
-    def of(
-        history: History, entries: Sequence[Entry], candidates: Candidates
-    ) -> Observations | None:
+    def of(history: History, entries: Sequence[Entry], members: Members) -> Observations | None:
         """Read the measures of operators with a result.
 
         Returns:
@@ -77,8 +75,8 @@ class Observations:
         }
         if not all(np.isfinite(values[name]).any() for name in values if name not in KNOWN):
             return None
-        places = [candidates.place(entry.key) for entry in entries]
-        return Observations(objectives, units, candidates, np.array(places), tuple(trials), values)
+        places = [members.place(entry.key) for entry in entries]
+        return Observations(objectives, units, members, np.array(places), tuple(trials), values)
 
     def ranks(self) -> Array:
         """Return the ranks of the operators with a result, as `syno.store.objectives.ranks`."""
@@ -121,7 +119,7 @@ class Observations:
         return chance * expected_gain(np.stack(mean, axis=1), np.stack(deviation, axis=1), points)
 
     def _known(self, name: str, places: NDArray[np.int64]) -> Prediction:
-        found = [self.candidates[place] for place in places]
+        found = [self.members[place] for place in places]
         values = [c.macs if name == "macs" else c.params for c in found]
         return Prediction(np.array(values, dtype=float), np.zeros(len(values)))
 

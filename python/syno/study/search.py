@@ -34,12 +34,12 @@ from syno.store import Store, automatic_name
 from syno.store.documents import TrainingSettings
 from syno.study.answers import MAX_ATTEMPTS
 from syno.study.budget import chosen_fidelity, chosen_ladder
-from syno.study.candidates import SamplerSpace
 from syno.study.driver import drive
 from syno.study.enqueued import enqueued_operators
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import default_stopper, run
+from syno.study.members import SamplerSpace
 from syno.study.methods import parse_method
 from syno.study.observer import Observer, Observers
 from syno.study.predictions import check_predictor

@@ -38,10 +38,10 @@ from syno.store.objectives import objectives_of
 from syno.store.overview import running_seconds
 from syno.store.records import ERROR, OPERATOR, REJECTED
 from syno.study.answers import Answers, Proposal
-from syno.study.candidates import Candidates, Space
 from syno.study.fidelity.standings import Standings
 from syno.study.fronts import wanted_weights
 from syno.study.live_history import LiveHistory
+from syno.study.members import Members, Space
 from syno.study.methods import Method, make_method
 from syno.study.results_since_progress import ResultsSinceProgress
 from syno.study.settings import Limits, StudySettings
@@ -65,7 +65,7 @@ class Study(Answers):
         record: StudyRecord,
         settings: StudySettings,
         space: Space,
-        candidates: Candidates,
+        members: Members,
         method: Method,
         state: StudyState | None = None,
     ) -> None:
@@ -76,7 +76,7 @@ class Study(Answers):
         # Whether a stopper looks at the progress, which takes time to count.
         self.counts_progress = settings.patience is not None
         self._space = space
-        self._candidates = candidates
+        self._members = members
         self._method = method
         self._by_text: dict[str, Operator] | None = None
         self.state = store.state(record) if state is None else state
@@ -144,13 +144,13 @@ class Study(Answers):
                 "space",
                 {
                     "operators": len(self._space.operators),
-                    "keys": len(self._candidates),
-                    "digest": self._candidates.digest,
+                    "keys": len(self._members),
+                    "digest": self._members.digest,
                     "rules": self._space.rules,
                     "rejections": self._space.rejections(),
                 },
             )
-        elif before["digest"] != self._candidates.digest:
+        elif before["digest"] != self._members.digest:
             raise UserError(
                 f"study '{self.record.name}' cannot be continued: its space had {before['keys']} "
                 f"operators (rules {before['rules']}), now it has {self.keys} different ones "
@@ -168,7 +168,7 @@ class Study(Answers):
     @property
     def keys(self) -> int:
         """The number of distinct semantic keys in the space."""
-        return len(self._candidates)
+        return len(self._members)
 
     def ask(self, count: int = 1, *, evaluations: int | None = None) -> list[Proposal]:
         """Return up to `count` proposals and store them as pending.
@@ -418,14 +418,14 @@ class Study(Answers):
     def operator(self, text: str) -> Operator:
         """Return the operator with this text under the specification of the space."""
         if self._by_text is None:
-            self._by_text = {c.operator.text: c.operator for c in self._candidates}
+            self._by_text = {c.operator.text: c.operator for c in self._members}
         return self._by_text.get(text) or self._space.parse(text)
 
 
-def _choices(settings: StudySettings, space: Space) -> tuple[Candidates, Method]:
-    candidates = Candidates(space, objectives_of(settings.to_json()))
+def _choices(settings: StudySettings, space: Space) -> tuple[Members, Method]:
+    members = Members(space, objectives_of(settings.to_json()))
     options = settings.method_options
-    return candidates, make_method(settings.method, candidates, settings.seed, options)
+    return members, make_method(settings.method, members, settings.seed, options)
 
 
 def settings_of(record: StudyRecord, events: list[EventRecord]) -> StudySettings:

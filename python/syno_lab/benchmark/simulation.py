@@ -56,7 +56,7 @@ class MethodSpec:
         if self.name in REFERENCES:
             make = REFERENCES[self.name]
             return make_with_options(f"'{self.name}'", make, problem, seed, options=self.options)
-        return make_method(self.name, problem.table.candidates, seed, self.options)
+        return make_method(self.name, problem.table.members, seed, self.options)
 
     @staticmethod
     def parse(text: str) -> MethodSpec:

@@ -28,7 +28,7 @@ from syno.operators.specification import Specification
 from syno.space.orbits import orbits
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.records import OK
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.history import Trial
 from syno_lab.benchmark.configuration import Configuration
 
@@ -102,7 +102,7 @@ class Latency:
 class Table:
     """The operators of a space and their results.
 
-    Trials, best operators and candidates are those of the operators that have a result; the others
+    Trials, best operators and members are those of the operators that have a result; the others
     are still to be trained (`is_complete`).
     """
 
@@ -205,9 +205,9 @@ class Table:
         return [Operator.from_text(text, self.specification) for text in texts]
 
     @cached_property
-    def candidates(self) -> Candidates:
+    def members(self) -> Members:
         """The operators that have a result, as search methods take them."""
-        return Candidates(TableSpace(self))
+        return Members(TableSpace(self))
 
     @property
     def keys(self) -> list[str]:

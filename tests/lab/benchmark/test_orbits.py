@@ -56,7 +56,7 @@ def test_one_of_each_orbit_is_its_first_operator_with_a_result():
     for orbit in table.orbits:
         trained = [n for n in orbit if n < 40]
         assert kept & set(orbit) == set(trained[:1])
-    assert len(one.keys) == len(one.candidates) == len(table.trained_orbits) < 40
+    assert len(one.keys) == len(one.members) == len(table.trained_orbits) < 40
 
 
 def test_the_sheet_says_how_far_operators_of_one_orbit_differ():

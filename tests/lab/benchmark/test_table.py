@@ -42,7 +42,7 @@ def test_an_operator_has_its_trials_and_its_latency():
     assert (trial.latency_ms, trial.latency_ratio) == (1.5, 0.75)
     assert table.seeds(row.key) == [0, 1]
     assert table.operators[0].key == row.key
-    assert {c.key for c in table.candidates} == set(table.keys)
+    assert {c.key for c in table.members} == set(table.keys)
     with pytest.raises(syno.UserError, match=r"no training of .* with seed 7"):
         table.trial(row.key, 7)
     with pytest.raises(syno.UserError, match="no result of an operator 'ffff'"):
@@ -72,7 +72,7 @@ def test_the_best_share_has_the_best_operators_and_never_none():
 def test_an_unfinished_table_is_one_of_its_trained_operators():
     table = made.table(trained=20)
     assert not table.is_complete
-    assert len(table.keys) == len(table.operators) == len(table.candidates) == 20
+    assert len(table.keys) == len(table.operators) == len(table.members) == 20
     assert "20 of" in summary(table)[0]
     assert described(table)["trained"] == 20
 

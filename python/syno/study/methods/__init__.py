@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.diverse import DiverseSampling
 from syno.study.methods.evolution import Evolution
 from syno.study.methods.graph import GraphSearch
@@ -84,9 +84,7 @@ def _value(text: str) -> Json:
     return {"true": True, "false": False}.get(text, text)
 
 
-def make_method(
-    name: str, candidates: Candidates, seed: int, options: Mapping[str, object]
-) -> Method:
+def make_method(name: str, members: Members, seed: int, options: Mapping[str, object]) -> Method:
     """Make the search method of this name.
 
     Raises:
@@ -96,5 +94,5 @@ def make_method(
         known = ", ".join(METHODS)
         raise UserError(f"there is no search method '{name}'\n  expected: one of {known}")
     return make_with_options(
-        f"the search method '{name}'", METHODS[name], candidates, seed, options=options
+        f"the search method '{name}'", METHODS[name], members, seed, options=options
     )

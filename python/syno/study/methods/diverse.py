@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from syno._util import checks
 from syno.operators.operator import Operator
 from syno.store.records import REJECTED
-from syno.study.candidates import Candidate, Candidates
+from syno.study.members import Member, Members
 from syno.study.methods.history import History
 from syno.study.methods.method import choose, share
 from syno.study.methods.proposed import Proposed
@@ -23,9 +23,9 @@ class Quota:
 
     name: str
     share: float
-    has: Callable[[Candidate], bool]
+    has: Callable[[Member], bool]
 
-    def is_short(self, kept: Sequence[Candidate]) -> bool:
+    def is_short(self, kept: Sequence[Member]) -> bool:
         """Return whether the next operator must have the feature."""
         return sum(map(self.has, kept)) < math.ceil(self.share * (len(kept) + 1))
 
@@ -37,7 +37,7 @@ class DiverseSampling:
     operator comes from a stratum that was used least.
 
     Args:
-        candidates: the operators of the space.
+        members: the operators of the space.
         seed: of the random numbers.
         window: the least share of operators that read neighboring positions.
         two_weights: the least share of operators with two weights.
@@ -49,7 +49,7 @@ class DiverseSampling:
 
     def __init__(
         self,
-        candidates: Candidates,
+        members: Members,
         seed: int,
         *,
         window: float = 0.5,
@@ -64,7 +64,7 @@ class DiverseSampling:
             Quota("window", window, lambda c: c.has_window),
             Quota("two_weights", two_weights, lambda c: c.has_two_weights),
         )
-        shuffled = sorted(candidates, key=lambda c: _rank(seed, c.key))
+        shuffled = sorted(members, key=lambda c: _rank(seed, c.key))
         self._pool = {c.key: c for c in shuffled[:pool]}
         self._rest = shuffled[pool:]
         self._proposed = Proposed([c.key for c in self._rest])
@@ -91,7 +91,7 @@ class DiverseSampling:
         inside = [c for c in left if _stratum(c) == stratum]
         return choose(inside, self._seed, history.ask, "draw").operator
 
-    def _within_quotas(self, left: list[Candidate], kept: list[Candidate]) -> list[Candidate]:
+    def _within_quotas(self, left: list[Member], kept: list[Member]) -> list[Member]:
         """Keep the operators that satisfy each unsatisfied quota, if there are any."""
         for quota in self._quotas:
             if quota.is_short(kept):
@@ -103,5 +103,5 @@ def _rank(seed: int, key: str) -> bytes:
     return hashlib.blake2b(f"{seed}:pool:{key}".encode(), digest_size=16).digest()
 
 
-def _stratum(candidate: Candidate) -> tuple[tuple[tuple[str, int], ...], int]:
-    return candidate.multiset, int(math.log2(max(candidate.macs, 1)))
+def _stratum(member: Member) -> tuple[tuple[tuple[str, int], ...], int]:
+    return member.multiset, int(math.log2(max(member.macs, 1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from syno import _core
 from syno._util import checks
 from syno._util.errors import UserError
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.learning import LearningMethod
 
 
@@ -16,7 +16,7 @@ class Evolution(LearningMethod):
     Evolution for Image Classifier Architecture Search" (2019).
 
     Args:
-        candidates: the operators of the space.
+        members: the operators of the space.
         seed: of the random numbers.
         population: the number of latest operators with a result from which parents come; as many
             proposals are sampled at the start.
@@ -26,14 +26,14 @@ class Evolution(LearningMethod):
 
     def __init__(
         self,
-        candidates: Candidates,
+        members: Members,
         seed: int,
         *,
         population: int = 30,
         tournament: int = 10,
         neighbors: int = 20,
     ) -> None:
-        super().__init__(candidates, seed)
+        super().__init__(members, seed)
         self._population = checks.whole("'population'", population, least=2)
         self._tournament = checks.whole("'tournament'", tournament, least=1)
         self._neighbors = checks.whole("'neighbors'", neighbors, least=1)
@@ -46,7 +46,7 @@ class Evolution(LearningMethod):
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
         return _core.Evolution(
-            self._candidates.search_space,
+            self._members.search_space,
             self._seed,
             population=self._population,
             tournament=self._tournament,

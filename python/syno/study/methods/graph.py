@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from syno import _core
 from syno._util import checks
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.history import History
 from syno.study.methods.learning import LearningMethod, positive
 from syno.study.methods.method import share
@@ -19,7 +19,7 @@ class GraphSearch(LearningMethod):
     derives the search from the literature.
 
     Args:
-        candidates: the operators of the space.
+        members: the operators of the space.
         seed: of the random numbers.
         samples: the number of proposals that are sampled at the start.
         exploration: the weight of what was not visited.
@@ -29,7 +29,7 @@ class GraphSearch(LearningMethod):
 
     def __init__(
         self,
-        candidates: Candidates,
+        members: Members,
         seed: int,
         *,
         samples: int = 10,
@@ -37,7 +37,7 @@ class GraphSearch(LearningMethod):
         mix: float = 0.6,
         pull: float = 1.0,
     ) -> None:
-        super().__init__(candidates, seed)
+        super().__init__(members, seed)
         self._samples = checks.whole("'samples'", samples, least=0)
         self._options = {
             "exploration": positive("exploration", exploration),
@@ -51,7 +51,7 @@ class GraphSearch(LearningMethod):
         core.set_prior([] if (values := self.prior(history)) is None else list(values))
 
     def prior(self, history: History) -> Sequence[float] | None:
-        """Return what a surrogate predicts for each candidate, in the unit of the values.
+        """Return what a surrogate predicts for each member, in the unit of the values.
 
         There is none; a subclass that has a surrogate may return its predictions, which must be a
         function of the history.
@@ -61,5 +61,5 @@ class GraphSearch(LearningMethod):
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
         return _core.GraphSearch(
-            self._candidates.search_space, self._seed, samples=self._samples, **self._options
+            self._members.search_space, self._seed, samples=self._samples, **self._options
         )

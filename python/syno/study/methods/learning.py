@@ -9,7 +9,7 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.store.records import OK
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.history import Entry, History, Moment
 
 # A call of the core: the number of a proposal and its key, or the key of an answer and its value,
@@ -26,7 +26,7 @@ class LearningMethod:
     proposal depends on the history alone.
 
     Args:
-        candidates: the operators of the space.
+        members: the operators of the space.
         seed: of the random numbers.
     """
 
@@ -36,9 +36,9 @@ class LearningMethod:
     # changes later, as ranks at the rungs of a ladder do, is replaced without a new core.
     is_ordered = False
 
-    def __init__(self, candidates: Candidates, seed: int) -> None:
+    def __init__(self, members: Members, seed: int) -> None:
         checks.whole("'seed'", seed, least=0)
-        self._candidates = candidates
+        self._members = members
         self._seed = seed
         self._core: _core.SearchMethod | None = None
         self._calls: list[_Call] = []
@@ -57,7 +57,7 @@ class LearningMethod:
         core = self._fed(history)
         self.before_proposal(core, history)
         found = core.propose(history.ask)
-        return None if found is None else self._candidates[found].operator
+        return None if found is None else self._members[found].operator
 
     def _fed(self, history: History) -> _core.SearchMethod:
         """Return the core after the calls that lead to a history."""
@@ -102,7 +102,7 @@ class LearningMethod:
         first, second = call
         key = second if isinstance(first, int) else first
         assert isinstance(key, str)
-        place = self._candidates.place(key)
+        place = self._members.place(key)
         if place is None:  # an operator of the user that is not in the space
             return
         if isinstance(first, int):

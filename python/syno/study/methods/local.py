@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from syno import _core
 from syno._util import checks
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.learning import LearningMethod
 from syno.study.methods.method import share
 
@@ -18,7 +18,7 @@ class LocalSearch(LearningMethod):
     Architecture Search" (2021).
 
     Args:
-        candidates: the operators of the space.
+        members: the operators of the space.
         seed: of the random numbers.
         samples: the number of proposals that are sampled at the start.
         neighbors: the number of nearest operators that are the neighbors of an operator.
@@ -28,7 +28,7 @@ class LocalSearch(LearningMethod):
 
     def __init__(
         self,
-        candidates: Candidates,
+        members: Members,
         seed: int,
         *,
         samples: int = 10,
@@ -36,7 +36,7 @@ class LocalSearch(LearningMethod):
         restarts: float = 0.3,
         reach: int = 12,
     ) -> None:
-        super().__init__(candidates, seed)
+        super().__init__(members, seed)
         self._samples = checks.whole("'samples'", samples, least=1)
         self._neighbors = checks.whole("'neighbors'", neighbors, least=1)
         self._restarts = share("restarts", restarts)
@@ -45,7 +45,7 @@ class LocalSearch(LearningMethod):
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
         return _core.LocalSearch(
-            self._candidates.search_space,
+            self._members.search_space,
             self._seed,
             samples=self._samples,
             neighbors=self._neighbors,

@@ -1,6 +1,6 @@
 """The interface of search methods, which select the next operator.
 
-The selection is a function of (candidates, options, seed, history). Random numbers depend on (seed,
+The selection is a function of (members, options, seed, history). Random numbers depend on (seed,
 proposal number) only, so a method has no state, and a resumed study proposes the same operators.
 """
 

@@ -4,7 +4,7 @@
     history  -->  model of the results  -->  rank of the pool  -->  proposal
               refits at fixed counts     neighbors of the best, samples of the space
 
-A proposal is a function of (candidates, options, seed, history). What the model is fitted to
+A proposal is a function of (members, options, seed, history). What the model is fitted to
 follows from the order in which results arrived, so a study that is resumed proposes the same
 operators.
 """
@@ -25,8 +25,8 @@ from syno._util.json_types import Json
 from syno.features import FEATURES
 from syno.operators.operator import Operator
 from syno.store.records import OK
-from syno.study.candidates import Candidates
 from syno.study.improvement import expected_excess
+from syno.study.members import Members
 from syno.study.methods.history import Entry, History
 from syno.study.methods.method import choose, random_bytes, share
 from syno.study.observations import Observations
@@ -62,7 +62,7 @@ _CHOICE = 48
 class _Pool:
     """Operators that are ranked.
 
-    places: of the candidates, ascending; features: of them, [places, features].
+    places: of the members, ascending; features: of them, [places, features].
     scale, rows: standardized features; distance: how far nearest ones are apart.
     """
 
@@ -73,9 +73,9 @@ class _Pool:
     distance: float
 
     @staticmethod
-    def of(candidates: Candidates, places: NDArray[np.int64]) -> _Pool:
-        """Look up and standardize the features of these candidates."""
-        features = candidates.features(places)
+    def of(members: Members, places: NDArray[np.int64]) -> _Pool:
+        """Look up and standardize the features of these members."""
+        features = members.features(places)
         scale = _Scale(features)
         rows = scale(features)
         nearest = min(3, len(rows) - 1)
@@ -203,7 +203,7 @@ class SurrogateSearch:
     follows the results.
 
     Args:
-        candidates: the operators of the space.
+        members: the operators of the space.
         seed: of the random numbers.
         initial: the number of first proposals. With a trend, they are among the operators of which
             it expects most.
@@ -232,7 +232,7 @@ class SurrogateSearch:
 
     def __init__(
         self,
-        candidates: Candidates,
+        members: Members,
         seed: int,
         *,
         initial: int = 8,
@@ -265,7 +265,7 @@ class SurrogateSearch:
                 raise UserError(
                     f"there is no {name} '{value}'\n  expected: one of {', '.join(known)}"
                 )
-        self._candidates, self._seed = candidates, seed
+        self._members, self._seed = members, seed
         # Another study takes the place of most first proposals.
         self._first = initial if warm_start is None else min(initial, _LEAST)
         self._refit = refit
@@ -283,7 +283,7 @@ class SurrogateSearch:
     def propose(self, history: History) -> Operator | None:
         """Select an operator whose key was not proposed yet."""
         used = set(self._places(history.entries))
-        if len(used) == len(self._candidates):
+        if len(used) == len(self._members):
             return None
         answered = _answered(history)
         known = fitted(len(answered), self._refit)
@@ -293,26 +293,26 @@ class SurrogateSearch:
             place = self._distant(history, used)
         else:
             place = self._best(history, answered[:known], used)
-        return self._candidates[place].operator
+        return self._members[place].operator
 
     def _sample(self, ask: int, used: set[int], purpose: str) -> int:
-        left = [place for place in range(len(self._candidates)) if place not in used]
+        left = [place for place in range(len(self._members)) if place not in used]
         return choose(left, self._seed, ask, purpose)
 
     def _distant(self, history: History, used: set[int]) -> int:
         """Of some samples, the operator that is most unlike all proposed ones."""
         ask = history.ask
-        left = [place for place in range(len(self._candidates)) if place not in used]
+        left = [place for place in range(len(self._members)) if place not in used]
         found = sorted({choose(left, self._seed, ask, f"start {i}") for i in range(_CHOICE)})
         if numbers := self._numbers(history):
-            rows = self._candidates.features(found)
+            rows = self._members.features(found)
             expected = _Trend(numbers, rows)(rows)
             kept = np.argsort(-np.nan_to_num(expected), kind="stable")[: max(1, _CHOICE // 3)]
             found = sorted(found[i] for i in kept)
         before = sorted(used)
         if not before:
             return choose(found, self._seed, ask, "first")
-        rows = self._candidates.features(found + before)
+        rows = self._members.features(found + before)
         rows = _Scale(rows)(rows)
         apart = distances(rows[: len(found)], rows[len(found) :])
         return found[int(np.argmax(apart.min(axis=1)))]
@@ -352,13 +352,13 @@ class SurrogateSearch:
         pending = self._places([e for e in history.entries if e.status is None])
         if not pending:
             return np.ones(len(pool.places))
-        rows = pool.scale(self._candidates.features(pending))
+        rows = pool.scale(self._members.features(pending))
         near = distances(pool.rows, rows) / pool.distance
         return np.asarray(np.prod(1 - np.exp(-(near**2)), axis=1))
 
     def _ranking(self, history: History, answered: list[Entry]) -> _Ranking:
         """Rank the pool, again only if the results are others: it depends on nothing else."""
-        entries = [e for e in answered if self._candidates.place(e.key) is not None]
+        entries = [e for e in answered if self._members.place(e.key) is not None]
         if self._is_several(history):
             state: tuple[object, ...] = tuple((e.key, e.trials) for e in entries)
         else:  # values may be ranks, which change while their order stays
@@ -373,11 +373,9 @@ class SurrogateSearch:
         return is_wanted and history.objectives is not None and not history.has_rungs
 
     def _rank(self, history: History, entries: list[Entry]) -> _Ranking:
-        features = self._candidates.features(self._places(entries))
+        features = self._members.features(self._places(entries))
         observed = (
-            Observations.of(history, entries, self._candidates)
-            if self._is_several(history)
-            else None
+            Observations.of(history, entries, self._members) if self._is_several(history) else None
         )
         if observed is not None:
             pool, near = self._pooled(entries, observed.ranks())
@@ -431,8 +429,8 @@ class SurrogateSearch:
         """
         if self._warm is None:
             raise UserError("this search did not start from another study")
-        entries = [e for e in _answered(history) if self._candidates.place(e.key) is not None]
-        features = self._candidates.features(self._places(entries))
+        entries = [e for e in _answered(history) if self._members.place(e.key) is not None]
+        features = self._members.features(self._places(entries))
         return self._transfer(features, normal_scores([_value(e) for e in entries]))
 
     def _transfer(self, features: Array, targets: Array) -> Transfer:
@@ -460,24 +458,24 @@ class SurrogateSearch:
         near = {
             place
             for i in best[:_PARENTS]
-            for each in self._candidates.neighbors(entries[i].key, self._neighbors)
-            if (place := self._candidates.place(each.key)) is not None
+            for each in self._members.neighbors(entries[i].key, self._neighbors)
+            if (place := self._members.place(each.key)) is not None
         }
-        if len(self._candidates) <= self._most:
+        if len(self._members) <= self._most:
             pool = self._everything
         else:
             words = self._bits(len(entries), "pool", 64)
-            order = np.random.default_rng(words).permutation(len(self._candidates))
+            order = np.random.default_rng(words).permutation(len(self._members))
             places = sorted(near | {int(p) for p in order[: max(0, self._most - len(near))]})
-            pool = _Pool.of(self._candidates, np.array(places, dtype=np.int64))
+            pool = _Pool.of(self._members, np.array(places, dtype=np.int64))
         return pool, np.isin(pool.places, list(near))
 
     @cached_property
     def _everything(self) -> _Pool:
-        return _Pool.of(self._candidates, np.arange(len(self._candidates)))
+        return _Pool.of(self._members, np.arange(len(self._members)))
 
     def _places(self, entries: list[Entry] | tuple[Entry, ...]) -> list[int]:
-        found = [self._candidates.place(entry.key) for entry in entries]
+        found = [self._members.place(entry.key) for entry in entries]
         return [place for place in found if place is not None]
 
     def _bits(self, number: int, purpose: str, count: int) -> int:

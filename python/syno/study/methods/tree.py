@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from syno import _core
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.learning import LearningMethod, positive
 from syno.study.methods.method import share
 
@@ -18,7 +18,7 @@ class TreeSearch(LearningMethod):
     new children by all-moves-as-first, and a share of random samples.
 
     Args:
-        candidates: the operators of the space.
+        members: the operators of the space.
         seed: of the random numbers.
         exploration: the weight of the confidence bound.
         widening: a node with n visits has n to this power children.
@@ -32,7 +32,7 @@ class TreeSearch(LearningMethod):
 
     def __init__(
         self,
-        candidates: Candidates,
+        members: Members,
         seed: int,
         *,
         exploration: float = 4 * math.sqrt(2),
@@ -42,7 +42,7 @@ class TreeSearch(LearningMethod):
         power: float = 4.0,
         pending: float = 0.3,
     ) -> None:
-        super().__init__(candidates, seed)
+        super().__init__(members, seed)
         self._options = {
             "exploration": positive("exploration", exploration),
             "widening": share("widening", widening),
@@ -54,4 +54,4 @@ class TreeSearch(LearningMethod):
 
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
-        return _core.TreeSearch(self._candidates.search_space, self._seed, **self._options)
+        return _core.TreeSearch(self._members.search_space, self._seed, **self._options)

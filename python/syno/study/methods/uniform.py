@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syno.operators.operator import Operator
-from syno.study.candidates import Candidates
+from syno.study.members import Members
 from syno.study.methods.history import History
 from syno.study.methods.method import choose
 from syno.study.methods.proposed import Proposed
@@ -14,10 +14,10 @@ class UniformSampling:
 
     foresees = True
 
-    def __init__(self, candidates: Candidates, seed: int) -> None:
-        self._candidates = candidates
+    def __init__(self, members: Members, seed: int) -> None:
+        self._members = members
         self._seed = seed
-        self._proposed = Proposed([candidate.key for candidate in candidates])
+        self._proposed = Proposed([member.key for member in members])
 
     def propose(self, history: History) -> Operator | None:
         """Select an operator whose key was not proposed yet, with equal probabilities."""
@@ -25,4 +25,4 @@ class UniformSampling:
         if not self._proposed.left:
             return None
         number = choose(range(self._proposed.left), self._seed, history.ask, "draw")
-        return self._candidates[self._proposed.unused(number)].operator
+        return self._members[self._proposed.unused(number)].operator

@@ -41,8 +41,8 @@ class Space(Protocol):
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """An operator with the properties that methods use, computed on first use."""
+class Member:
+    """An operator of a space, with the properties that methods use, computed on first use."""
 
     operator: Operator
     key: str
@@ -78,7 +78,7 @@ class Candidate:
         return self.primitives.get("contract", 0) >= 2
 
 
-class Candidates:
+class Members:
     """The operators of a space with distinct semantic keys, the first of each key."""
 
     def __init__(self, space: Space, objectives: Objectives | None = None) -> None:
@@ -94,7 +94,7 @@ class Candidates:
         first: dict[str, Operator] = {}
         for operator in space.operators:
             first.setdefault(operator.key, operator)
-        self._items = [Candidate(operator, key) for key, operator in first.items()]
+        self._items = [Member(operator, key) for key, operator in first.items()]
         if objectives is not None and objectives.limit_costs:
             self._exclude(objectives)
 
@@ -114,37 +114,37 @@ class Candidates:
     def __len__(self) -> int:
         return len(self._items)
 
-    def __iter__(self) -> Iterator[Candidate]:
+    def __iter__(self) -> Iterator[Member]:
         return iter(self._items)
 
-    def __getitem__(self, place: int) -> Candidate:
+    def __getitem__(self, place: int) -> Member:
         return self._items[place]
 
     def place(self, key: str) -> int | None:
-        """Return the place of an operator by its key; None if it is not among the candidates."""
+        """Return the place of an operator by its key; None if the space lacks it."""
         return self._places.get(key)
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {candidate.key: place for place, candidate in enumerate(self._items)}
+        return {member.key: place for place, member in enumerate(self._items)}
 
     @cached_property
     def search_space(self) -> _core.SearchSpace:
         """The operators as the search methods in C++ see them, by place."""
         return _core.SearchSpace([c.operator._core for c in self._items])
 
-    def neighbors(self, key: str, count: int) -> list[Candidate]:
+    def neighbors(self, key: str, count: int) -> list[Member]:
         """Return the nearest operators of an operator, and all others at the same distance.
 
         A move changes, adds, removes or replaces one step and completes the operator again. The
         distance of two operators counts the steps that they do not share.
 
         Raises:
-            UserError: if the operator is not among the candidates.
+            UserError: if the space lacks the operator.
         """
         place = self.place(key)
         if place is None:
-            raise UserError(f"no candidate has the key '{key}'")
+            raise UserError(f"no operator of the space has the key '{key}'")
         return [self._items[found] for found in self.search_space.nearest(place, count)]
 
     def features(self, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
