@@ -14,7 +14,7 @@ from syno._util.errors import UserError
 from syno._util.files import write_text
 from syno._util.tables import Table
 from syno.report import Report, gather, write_page, write_pictures
-from syno.report.model import Candidate
+from syno.report.model import OperatorRow
 from syno.report.pareto import latency, on_front
 from syno.report.sections import fastest_within_a_point
 from syno.store import StudySummary
@@ -105,7 +105,7 @@ def _write_report(summary: StudySummary, out: Path) -> Report:
     return report
 
 
-def best_of(report: Report) -> Candidate | None:
+def best_of(report: Report) -> OperatorRow | None:
     """The fastest operator within a point of the baseline, else the most accurate one."""
     return fastest_within_a_point(report) or next(iter(report.trained), None)
 
@@ -144,7 +144,7 @@ def _result(report: Report, exported: Exported, wanted: int, seconds: float) -> 
             "latency_ms": report.baseline.latency_ms,
             "macs": report.baseline.macs,
         },
-        "best": [_candidate(c) for c in reversed(on_front(report, latency))],
+        "best": [_operator_row(c) for c in reversed(on_front(report, latency))],
         "exported": exported,
         "seconds": round(seconds, 1),
         "diversity": diversity,
@@ -153,7 +153,7 @@ def _result(report: Report, exported: Exported, wanted: int, seconds: float) -> 
     }
 
 
-def _candidate(c: Candidate) -> Figures:
+def _operator_row(c: OperatorRow) -> Figures:
     return {
         "key": c.key,
         "formula": c.formula,
@@ -165,7 +165,7 @@ def _candidate(c: Candidate) -> Figures:
     }
 
 
-def _diversity(trained: tuple[Candidate, ...]) -> Diversity:
+def _diversity(trained: tuple[OperatorRow, ...]) -> Diversity:
     macs = [c.macs for c in trained if c.macs]
     return {
         "distinct_keys": len({c.key for c in trained}),

@@ -34,12 +34,12 @@ def test_all_macs_count_unless_code_can_skip_some(least, monkeypatch):
     machine = roofline.Roofline(1, 1e9, (roofline.Level(2**20, 1e15),))
     monkeypatch.setattr(kernels, "reachable", lambda machine, *_: machine)
     run = kernels.KernelRun(1, 2, machine)
-    made = kernels.Candidate("kernel", lambda: None, 10**12, 1, True, 0, least_macs=least)
+    made = kernels.Runner("kernel", lambda: None, 10**12, 1, True, 0, least_macs=least)
     if least is None:
         with pytest.raises(roofline.ImpossibleTimeError, match="less than this machine can do"):
-            kernels.time_candidates(run, "layer", 1, [made])
+            kernels.time_runners(run, "layer", 1, [made])
     else:
-        kernels.time_candidates(run, "layer", 1, [made])
+        kernels.time_runners(run, "layer", 1, [made])
         assert len(run.times) == 1
 
 

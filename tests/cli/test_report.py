@@ -23,7 +23,7 @@ def report(runs: str) -> Report:
 
 
 def test_numbers_come_from_the_store(report: Report) -> None:
-    linear, conv = report.candidates
+    linear, conv = report.operators
     assert (linear.number, linear.key) == (1, KEYS[LINEAR])
     assert (linear.accuracy, linear.latency_ms, linear.macs) == (0.85, 1.2, 120_000)
     assert linear.latency_ratio == pytest.approx(0.8)
@@ -34,7 +34,7 @@ def test_numbers_come_from_the_store(report: Report) -> None:
 
 
 def test_formula_drawing_and_code_come_from_the_operator(report: Report) -> None:
-    linear = report.candidates[0]
+    linear = report.operators[0]
     assert linear.formula_line == "y[n,o,h,w] = sum(i:C_in) x[n,i,h,w] * w0[o,i]"
     assert linear.dot.startswith("digraph")
     assert linear.tree.startswith("input x\n")
@@ -42,7 +42,7 @@ def test_formula_drawing_and_code_come_from_the_operator(report: Report) -> None
 
 
 def test_layers_stand_beside_the_originals(report: Report) -> None:
-    first, second = report.candidates[0].layers
+    first, second = report.operators[0].layers
     assert (first.multiplicity, first.macs, first.original_macs) == (2, 8 * 8 * 64, 36_864)
     assert (second.multiplicity, second.macs, second.original_macs) == (1, 8 * 16 * 16, 18_432)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-from syno.report.model import Baseline, Candidate, Layer, Report, Source, Status
+from syno.report.model import Baseline, LayerGroup, OperatorRow, Report, Source, Status
 
 FORMULA = """y[N,C_out,H,W] = sum(r0<C_in, r1<k, r2<k)
     x[N, r0, H + r1 - k/2, W + r2 - k/2] * w0[C_out, r0, r1, r2]"""
@@ -47,11 +47,11 @@ class SynoOperator(nn.Module):
 '''
 
 
-def candidate(number: int, rng: random.Random) -> Candidate:
+def row(number: int, rng: random.Random) -> OperatorRow:
     macs = int(2e6 * 4 ** rng.uniform(-1.2, 0.4))
     accuracy = min(0.97, 0.78 + 0.04 * (macs / 1e6) + rng.gauss(0, 0.03))
     latency = 0.6 + macs / 4e6 + rng.uniform(0, 0.4)
-    return Candidate(
+    return OperatorRow(
         number=number,
         key=hashlib.md5(str(number).encode()).hexdigest(),
         status=Status.OK,
@@ -68,8 +68,8 @@ def candidate(number: int, rng: random.Random) -> Candidate:
         dot=DOT,
         tree="input x\n└─ x[0] size C_in = r0  reduce, size C_in",
         layers=(
-            Layer({"N": 1, "C_in": 16, "C_out": 16, "H": 8}, 3, macs // 5, macs // 4),
-            Layer({"N": 1, "C_in": 16, "C_out": 32, "H": 4}, 1, macs // 5, macs // 4),
+            LayerGroup({"N": 1, "C_in": 16, "C_out": 16, "H": 8}, 3, macs // 5, macs // 4),
+            LayerGroup({"N": 1, "C_in": 16, "C_out": 32, "H": 4}, 1, macs // 5, macs // 4),
         ),
         sources=(Source("C_in=16 C_out=16 H=8", CODE), Source("C_in=16 C_out=32 H=4", CODE)),
         seconds=rng.uniform(2, 6),
@@ -79,9 +79,9 @@ def candidate(number: int, rng: random.Random) -> Candidate:
 
 def report(count: int = 32, seed: int = 0) -> Report:
     rng = random.Random(seed)
-    candidates = [candidate(number, rng) for number in range(count)]
-    candidates.append(
-        Candidate(
+    operators = [row(number, rng) for number in range(count)]
+    operators.append(
+        OperatorRow(
             number=count,
             key="f" * 32,
             status=Status.ERROR,
@@ -103,7 +103,7 @@ def report(count: int = 32, seed: int = 0) -> Report:
             "Environment": (("device", "cpu"), ("torch", "2.13.0"), ("commit", "")),
         },
         baseline=Baseline(accuracy=0.951, latency_ms=1.4, macs=2_400_000, params=40_000),
-        candidates=tuple(candidates),
+        operators=tuple(operators),
         rejections={"split-of-merge": 18234, "cannot-finish": 402118, "too-many-weights": 911},
         stop_reason="32 evaluations done",
     )

@@ -34,11 +34,11 @@ def _without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
 def full_report() -> Report:
     """A report with something in every field."""
     report = sample.report(count=4)
-    first, *others = report.candidates
+    first, *others = report.operators
     near = replace(report.baseline, accuracy=0.7, loss=2.0, test_accuracy=0.7, test_loss=2.0)
     first = replace(first, note="a note", test_accuracy=0.8, quarantined=True, rung="low")
-    candidates = [replace(c, loss=1.5 + c.number / 100, scores=(0.5,)) for c in (first, *others)]
-    return replace(report, baseline=near, candidates=tuple(candidates), rungs=RUNGS, final=True)
+    operators = [replace(c, loss=1.5 + c.number / 100, scores=(0.5,)) for c in (first, *others)]
+    return replace(report, baseline=near, operators=tuple(operators), rungs=RUNGS, final=True)
 
 
 @pytest.mark.parametrize("text", [*hostile.MARKUP, hostile.HOSTILE])

@@ -121,7 +121,7 @@ def test_lead_names_the_fastest_operator_within_a_point() -> None:
     faster = tuple(replace(c, latency_ratio=c.latency_ratio / 3) for c in base.trained)
     accuracy = base.trained[0].accuracy
     baseline = replace(base.baseline, accuracy=accuracy)
-    near = replace(base, baseline=baseline, candidates=faster)
+    near = replace(base, baseline=baseline, operators=faster)
     chosen = sections.fastest_within_a_point(near)
     assert chosen is not None
     assert chosen.short in sections.lead(near)
@@ -136,7 +136,7 @@ def test_a_page_says_when_no_operator_beats_the_baseline() -> None:
     base = sample.report(count=1)
     only = replace(base.trained[0], accuracy=0.95, latency_ratio=1.13, latency_ms=1.58)
     baseline = replace(base.baseline, accuracy=0.951, macs=only.macs)
-    beaten = replace(base, candidates=(only,), baseline=baseline)
+    beaten = replace(base, operators=(only,), baseline=baseline)
     lead = sections.lead(beaten)
     assert "No operator beats the baseline network, which reaches 95.1 %" in lead
     assert "a latency of 1.58 ms (speed-up 0.88×)" in lead
@@ -148,7 +148,7 @@ def test_a_page_says_when_no_operator_beats_the_baseline() -> None:
 def test_a_speedup_above_one_is_faster_in_the_chart_and_the_table() -> None:
     report = sample.report(count=1)
     only = replace(report.trained[0], latency_ratio=0.5, latency_ms=0.7, accuracy=0.99)
-    report = replace(report, candidates=(only,))
+    report = replace(report, operators=(only,))
     figure = charts.front_by_latency(report)
     assert figure is not None
     points = {t["meta"]: t["x"] for t in figure["data"] if t["mode"] == "markers"}
@@ -163,7 +163,7 @@ def test_a_speedup_above_one_is_faster_in_the_chart_and_the_table() -> None:
 def test_a_speedup_below_one_is_written_as_a_number_and_axis_titles_fit() -> None:
     report = sample.report()
     close = [replace(c, latency_ratio=1 / (0.8 + c.number / 100)) for c in report.trained]
-    report = replace(report, candidates=tuple(close), engine="TorchInductor")
+    report = replace(report, operators=tuple(close), engine="TorchInductor")
     figures = [charts.front_by_latency(report), charts.front_by_macs(report)]
     axes = [figure["layout"]["xaxis"] for figure in figures if figure is not None]
     assert "type" not in axes[0]  # linear
@@ -174,7 +174,7 @@ def test_a_speedup_below_one_is_written_as_a_number_and_axis_titles_fit() -> Non
 
 
 def test_a_study_without_results_still_has_a_page() -> None:
-    empty = Report(title="nothing yet", settings={}, baseline=Baseline(), candidates=())
+    empty = Report(title="nothing yet", settings={}, baseline=Baseline(), operators=())
     text = page.render(empty)
     assert "No operator has been trained yet." in text
     assert "plotly.js v" not in text
@@ -204,7 +204,7 @@ def test_accuracies_on_the_test_split_get_a_column_once_they_are_there() -> None
     without = sample.report(count=3)
     assert ">test</button>" not in page.render(without)
     best, *others = without.trained
-    tested = replace(without, candidates=(replace(best, test_accuracy=0.877), *others), final=True)
+    tested = replace(without, operators=(replace(best, test_accuracy=0.877), *others), final=True)
     text = page.render(tested)
     assert ">test</button>" in text
     assert 'data-value="0.877">87.7 %' in text
@@ -218,9 +218,9 @@ RUNG = RungRow("a", 3, 0, 1, 2, best=0.5, baseline=0.5, seconds=1.0)
 @pytest.mark.parametrize("rungs", [(), (RUNG, replace(RUNG, name="b"))], ids=["one", "rungs"])
 def test_every_value_stands_below_its_heading(objective, final, rungs) -> None:
     sampled = sample.report(count=3)
-    candidates = tuple(replace(c, loss=2.5, latency_ms=0.75) for c in sampled.candidates)
+    operators = tuple(replace(c, loss=2.5, latency_ms=0.75) for c in sampled.operators)
     changes = {"objective": objective, "final": final, "rungs": rungs}
-    table = sections.operators(replace(sampled, candidates=candidates, **changes), set())
+    table = sections.operators(replace(sampled, operators=operators, **changes), set())
     heads = re.findall(r'<button type="button">([^<]*)<', table)
     rows = [re.findall(r"<td.*?</td>", row) for row in re.findall(r"<tr data-key.*?</tr>", table)]
     assert len(rows) == 4

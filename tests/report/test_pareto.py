@@ -5,20 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syno.report.model import Baseline, Candidate, Report, Status
+from syno.report.model import Baseline, OperatorRow, Report, Status
 from syno.report.pareto import axis_ticks, front, latency, macs, on_front, staircase
 
 
-def of(candidates: list[Candidate], baseline: Baseline | None = None) -> Report:
-    return Report("a study", {}, baseline or Baseline(), tuple(candidates))
+def of(operators: list[OperatorRow], baseline: Baseline | None = None) -> Report:
+    return Report("a study", {}, baseline or Baseline(), tuple(operators))
 
 
 def made(points: list[tuple[int, int]], baseline: Baseline | None = None) -> Report:
-    candidates = [
-        Candidate(number=i, key=f"{i:032x}", status=Status.OK, macs=cost, accuracy=score / 20)
+    operators = [
+        OperatorRow(number=i, key=f"{i:032x}", status=Status.OK, macs=cost, accuracy=score / 20)
         for i, (cost, score) in enumerate(points)
     ]
-    return of(candidates, baseline)
+    return of(operators, baseline)
 
 
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), max_size=30))
@@ -43,20 +43,20 @@ def test_the_baseline_is_a_point_of_the_front_and_takes_what_it_beats_from_it() 
     report = made([(10, 18), (11, 18), (5, 10), (12, 19)], baseline)
     cheap, between, accurate = front(report, macs)
     assert between is baseline
-    assert [c.number for c in (cheap, accurate) if isinstance(c, Candidate)] == [2, 3]
+    assert [c.number for c in (cheap, accurate) if isinstance(c, OperatorRow)] == [2, 3]
     assert [c.number for c in on_front(report)] == [2, 3]
     # Slower than the baseline, with as many MACs and less accuracy: on no front.
-    beaten = Candidate(
+    beaten = OperatorRow(
         number=0, key="0" * 32, status=Status.OK, macs=10, accuracy=0.89, latency_ratio=1.13
     )
     assert on_front(of([beaten], baseline)) == []
     assert front(of([beaten], baseline), latency) == [baseline]
 
 
-def test_candidates_without_accuracy_or_cost_are_left_out() -> None:
+def test_operators_without_accuracy_or_cost_are_left_out() -> None:
     unknown = [
-        Candidate(number=0, key="0" * 32, status=Status.OK, macs=1),
-        Candidate(number=1, key="1" * 32, status=Status.OK, accuracy=0.5),
+        OperatorRow(number=0, key="0" * 32, status=Status.OK, macs=1),
+        OperatorRow(number=1, key="1" * 32, status=Status.OK, accuracy=0.5),
     ]
     assert front(of(unknown), macs) == []
 

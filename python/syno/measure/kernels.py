@@ -175,7 +175,7 @@ class KernelRun:
 
 
 @dataclass
-class Candidate:
+class Runner:
     """Code that is ready to be timed.
 
     macs, bytes: of the plan that it runs; least_macs: the MACs that no code can skip, all of them
@@ -274,7 +274,7 @@ def bench_kernels(
     run = KernelRun(threads, rounds, measure_roofline(threads))
     with torch_threads(threads), torch.inference_mode():
         for layer, of_layer in bindings.items():
-            candidates = [control_candidate()]
+            runners = [control_runner()]
             beside = {} if modules is None else modules[layer]
             batches = [binding.get("N", 1) for binding in of_layer.values()]
             batches += [shape[0] for _, shape in beside.values()]
@@ -282,12 +282,12 @@ def bench_kernels(
             for name, binding in of_layer.items():
                 operator, values = operators[name], dict(binding)
                 progress(f"{layer}: {name}")
-                candidates.append(compiled_candidate(name, operator, values, threads))
+                runners.append(compiled_runner(name, operator, values, threads))
                 for form in torch_forms:
                     progress(f"{layer}: {name} {form}")
                     try:
                         with _within(form_seconds):
-                            candidates.append(torch_candidate(name, operator, values, form))
+                            runners.append(torch_runner(name, operator, values, form))
                     except NotMeasuredError as reason:
                         missing = NotMeasured(f"{name} {form}", layer, batch, str(reason))
                         run.missing.append(missing)
@@ -299,37 +299,37 @@ def bench_kernels(
                     if not found:
                         kernel = f"{name} {form}"
                         run.chosen.append(ChosenPlan(kernel, layer, batch, 1, 1.0))
-                    candidates += found
+                    runners += found
                 if tuning_trials:
                     progress(f"{layer}: {name}: schedules")
                     found = _tuned(name, operator, values, threads, tuning_trials)
                     if not found:
                         run.tuned.append(TunedKernel(f"{name} {CPP}", layer, batch, "", 1.0))
-                    candidates += found
+                    runners += found
             if convolutions is not None:
-                candidates += _convolutions(*convolutions[layer], batch, torch_forms)
-            candidates += [module_candidate(name, *each) for name, each in beside.items()]
+                runners += _convolutions(*convolutions[layer], batch, torch_forms)
+            runners += [module_runner(name, *each) for name, each in beside.items()]
             progress(f"{layer}: timing")
-            time_candidates(run, layer, batch, candidates)
+            time_runners(run, layer, batch, runners)
     return run
 
 
 # --- what is timed --------------------------------------------------------------------------------
 
 
-def control_candidate() -> Candidate:
+def control_runner() -> Runner:
     """Return the fixed computation that is timed beside everything else."""
-    return Candidate(_CONTROL, control(), 0, 0, False, 0)
+    return Runner(_CONTROL, control(), 0, 0, False, 0)
 
 
-def compiled_candidate(
+def compiled_runner(
     name: str,
     operator: Operator,
     binding: dict[str, int],
     threads: int,
     plan: int = 1,
     tuning: str = "",
-) -> Candidate:
+) -> Runner:
     """Return an operator as compiled C++, compared with the interpreter. UserError if wrong."""
     function = compile_operator(
         operator.canonical, binding, plan=plan, variant=Variant(tuning=tuning)
@@ -344,40 +344,40 @@ def compiled_candidate(
     call = function.prepared(x, y, threads)
     costs = operator.numbered_plan(binding, plan)
     least = costs.macs_in_bounds
-    return Candidate(f"{name} {CPP}", call, costs.macs, moved, True, outputs, plan, tuning, least)
+    return Runner(f"{name} {CPP}", call, costs.macs, moved, True, outputs, plan, tuning, least)
 
 
 def _measured(
     name: str, operator: Operator, binding: dict[str, int], threads: int, form: str, limit: int
-) -> list[Candidate]:
+) -> list[Runner]:
     """The form with the plan that is the fastest; nothing where that is the cheapest one."""
     emitter = CPP if form == CPP else PYTORCH
     choice = choose_plan(operator, binding, emitter=emitter, limit=limit, threads=threads)
     if choice.number == 1:
         return []
     if form == CPP:
-        return [compiled_candidate(name, operator, binding, threads, choice.number)]
-    return [torch_candidate(name, operator, binding, form, choice.number)]
+        return [compiled_runner(name, operator, binding, threads, choice.number)]
+    return [torch_runner(name, operator, binding, form, choice.number)]
 
 
 def _tuned(
     name: str, operator: Operator, binding: dict[str, int], threads: int, trials: int
-) -> list[Candidate]:
+) -> list[Runner]:
     """The cheapest plan with the schedule that is the fastest; nothing where the rules' is it."""
     found = tune_kernel(operator.canonical, binding, threads=threads, trials=trials)
     if not found.tuning:
         return []
-    return [compiled_candidate(name, operator, binding, threads, tuning=found.tuning)]
+    return [compiled_runner(name, operator, binding, threads, tuning=found.tuning)]
 
 
-def torch_candidate(
+def torch_runner(
     name: str,
     operator: Operator,
     binding: dict[str, int],
     form: str,
     number: int = 1,
     device: str = "cpu",
-) -> Candidate:
+) -> Runner:
     """Return an operator in PyTorch: "eager", "frozen", "straightforward" or "autotune".
 
     Compiled forms are compared with the eager module. UserError if they differ.
@@ -397,7 +397,7 @@ def torch_candidate(
     moved = 4 * (x.numel() + outputs + operator.params(binding))
     number = 1 if form == STRAIGHTFORWARD else number
     run = synchronized(lambda: call(x), device)
-    return Candidate(f"{name} {form}", run, macs, moved, False, 0, number)
+    return Runner(f"{name} {form}", run, macs, moved, False, 0, number)
 
 
 def _checked_form(
@@ -467,33 +467,31 @@ def _within(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def module_candidate(
+def module_runner(
     name: str,
     module: torch.nn.Module,
     shape: Sequence[int],
     device: str = "cpu",
     form: str = "eager",
-) -> Candidate:
+) -> Runner:
     """Return a module in PyTorch, whose MACs and bytes are not counted.
 
     form: "eager", "frozen" or "autotune". UserError if a compiled form differs from the eager one.
     """
     module, x = module.eval().to(device), torch.randn(*shape).to(device)
     call = module if form == "eager" else _checked_form(name, module, x, form)
-    return Candidate(name, synchronized(lambda: call(x), device), 0, 0, False, 0)
+    return Runner(name, synchronized(lambda: call(x), device), 0, 0, False, 0)
 
 
-def _convolutions(
-    channels: int, size: int, batch: int, torch_forms: Sequence[str]
-) -> list[Candidate]:
+def _convolutions(channels: int, size: int, batch: int, torch_forms: Sequence[str]) -> list[Runner]:
     x = torch.randn(batch, channels, size, size)
     layer = torch.nn.Conv2d(channels, channels, 3, padding=1, bias=False).eval()
     macs = 9 * channels * channels * size * size * batch
     moved = 4 * (2 * x.numel() + 9 * channels * channels)
-    found = [Candidate(BASELINE, lambda: layer(x), macs, moved, False, 0)]
+    found = [Runner(BASELINE, lambda: layer(x), macs, moved, False, 0)]
     if "frozen" in torch_forms:
         frozen = compiled(layer, x, freeze=True)
-        found.append(Candidate(FROZEN, lambda: frozen(x), macs, moved, False, 0))
+        found.append(Runner(FROZEN, lambda: frozen(x), macs, moved, False, 0))
     return found
 
 
@@ -522,43 +520,41 @@ def compiled(
 # --- timing ---------------------------------------------------------------------------------------
 
 
-def time_candidates(
-    run: KernelRun, layer: str, batch: int, candidates: Sequence[Candidate]
-) -> None:
-    """Time candidates in turns, and add the times to the run.
+def time_runners(run: KernelRun, layer: str, batch: int, runners: Sequence[Runner]) -> None:
+    """Time runners in turns, and add the times to the run.
 
     ImpossibleTimeError for a time of our own code that the machine cannot reach.
     """
-    for candidate in candidates:
+    for runner in runners:
         for _ in range(WARM_UP):
-            candidate.call()
-    *times, streams = interleaved([*(each.call for each in candidates), stream()], run.rounds)
-    names = [candidate.kernel for candidate in candidates]
+            runner.call()
+    *times, streams = interleaved([*(each.call for each in runners), stream()], run.rounds)
+    names = [runner.kernel for runner in runners]
     cheapest = {
-        c.kernel: t for c, t in zip(candidates, times, strict=True) if c.plan == 1 and not c.tuning
+        c.kernel: t for c, t in zip(runners, times, strict=True) if c.plan == 1 and not c.tuning
     }
     base = times[names.index(BASELINE)] if BASELINE in names else None
-    for candidate, own in zip(candidates, times, strict=True):
+    for runner, own in zip(runners, times, strict=True):
         found = Timing.of(own)
-        if candidate.kernel == _CONTROL:
+        if runner.kernel == _CONTROL:
             run.control_spread[layer] = found.spread
             run.controls[layer] = Controls(found, Timing.of(streams))
             continue
         share = None
-        if candidate.own:
-            least = candidate.macs if candidate.least_macs is None else candidate.least_macs
-            run.roofline = reachable(run.roofline, min(own), least, candidate.bytes)
-            possible = run.roofline.least_time(least, candidate.bytes)
-            best = checked_time(f"{candidate.kernel} in {layer}", min(own), possible)
-            share = run.roofline.floor(least, candidate.bytes) / best
-        kernel = candidate.kernel
-        if candidate.plan != 1:
+        if runner.own:
+            least = runner.macs if runner.least_macs is None else runner.least_macs
+            run.roofline = reachable(run.roofline, min(own), least, runner.bytes)
+            possible = run.roofline.least_time(least, runner.bytes)
+            best = checked_time(f"{runner.kernel} in {layer}", min(own), possible)
+            share = run.roofline.floor(least, runner.bytes) / best
+        kernel = runner.kernel
+        if runner.plan != 1:
             gain = speedup(cheapest[kernel], own)
-            run.chosen.append(ChosenPlan(kernel, layer, batch, candidate.plan, gain))
+            run.chosen.append(ChosenPlan(kernel, layer, batch, runner.plan, gain))
             kernel = f"{kernel} {MEASURED}"
-        if candidate.tuning and kernel in cheapest:
+        if runner.tuning and kernel in cheapest:
             gain = speedup(cheapest[kernel], own)
-            run.tuned.append(TunedKernel(kernel, layer, batch, candidate.tuning, gain))
+            run.tuned.append(TunedKernel(kernel, layer, batch, runner.tuning, gain))
             kernel = f"{kernel} {TUNED}"
         ratio = None
         if base is not None and own is not base:
@@ -572,10 +568,10 @@ def time_candidates(
                 median_ms=found.median_ms,
                 spread_ms=found.spread_ms,
                 speedup=ratio,
-                macs=candidate.macs,
-                bytes=candidate.bytes,
+                macs=runner.macs,
+                bytes=runner.bytes,
                 roofline=share,
-                outputs=candidate.outputs,
+                outputs=runner.outputs,
             )
         )
 

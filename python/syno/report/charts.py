@@ -13,7 +13,7 @@ from typing import Any
 
 from syno._util import numbers as fmt
 from syno._util.printable import printable
-from syno.report.model import Candidate, Report
+from syno.report.model import OperatorRow, Report
 from syno.report.pareto import Cost, front_plot, latency, macs
 from syno.store.objective import ACCURACY, Objective
 
@@ -56,11 +56,11 @@ def best_so_far(report: Report) -> Figure | None:
     return {"data": data, "layout": _layout("proposal", report.objective.axis, of=report)}
 
 
-def bests(report: Report, trained: list[Candidate]) -> list[float]:
-    """Return the best value of the objective up to each candidate."""
+def bests(report: Report, trained: list[OperatorRow]) -> list[float]:
+    """Return the best value of the objective up to each operator."""
     found: list[float] = []
-    for candidate in trained:
-        value = report.quality(candidate)
+    for row in trained:
+        value = report.quality(row)
         assert value is not None
         found.append(max([value, *found[-1:]], key=report.objective.score))
     return found
@@ -78,7 +78,7 @@ def volume_so_far(report: Report) -> Figure | None:
 
 def finished_over_time(report: Report) -> Figure | None:
     """Plot the number of completed evaluations against the time."""
-    done = sorted((c for c in report.candidates if c.finished is not None), key=_finished)
+    done = sorted((c for c in report.operators if c.finished is not None), key=_finished)
     if not done:
         return None
     minutes = [round(_finished(c) / 60, 4) for c in done]
@@ -121,8 +121,8 @@ def scores_by_rung(report: Report) -> Figure | None:
     return {"data": data, "layout": layout}
 
 
-def _finished(candidate: Candidate) -> float:
-    return candidate.finished or 0.0
+def _finished(row: OperatorRow) -> float:
+    return row.finished or 0.0
 
 
 def _front(
@@ -141,7 +141,7 @@ def _front(
     plot = front_plot(report, cost, at)
     if not plot.shown:
         return None
-    best, others = [c for c in plot.points if isinstance(c, Candidate)], plot.others
+    best, others = [c for c in plot.points if isinstance(c, OperatorRow)], plot.others
     base = cost(report.baseline)
     data = [
         _line("Pareto front", "front", *plot.line, legend=False, hover=False),
@@ -170,17 +170,17 @@ def faster(latency_ratio: float) -> float:
 
 
 def _places(
-    candidates: list[Candidate], cost: Cost, at: Callable[[float], float]
+    operators: list[OperatorRow], cost: Cost, at: Callable[[float], float]
 ) -> list[float | None]:
-    return [None if (spent := cost(c)) is None else at(spent) for c in candidates]
+    return [None if (spent := cost(c)) is None else at(spent) for c in operators]
 
 
 def _times(value: float) -> str:
     return f"{value:g}×"
 
 
-def _qualities(report: Report, candidates: list[Candidate]) -> list[float | None]:
-    return [report.quality(c) for c in candidates]
+def _qualities(report: Report, operators: list[OperatorRow]) -> list[float | None]:
+    return [report.quality(c) for c in operators]
 
 
 def _baseline_mark(report: Report, cost: float) -> Figure:
@@ -207,7 +207,7 @@ def _trace(
     role: str,
     x: Sequence[object],
     y: Sequence[object],
-    candidates: list[Candidate],
+    operators: list[OperatorRow],
     report: Report,
 ) -> Figure:
     return {
@@ -217,8 +217,8 @@ def _trace(
         "meta": role,
         "x": x,
         "y": y,
-        "text": [hover(c, report.objective) for c in candidates],
-        "customdata": [c.anchor for c in candidates],
+        "text": [hover(c, report.objective) for c in operators],
+        "customdata": [c.anchor for c in operators],
         "hoverinfo": "text",
         "marker": {"size": 10 if role == "front" else 7},
     }
@@ -244,15 +244,15 @@ def _line(
     return trace
 
 
-def hover(candidate: Candidate, objective: Objective = ACCURACY) -> str:
+def hover(row: OperatorRow, objective: Objective = ACCURACY) -> str:
     """Return the text of a point: key, results, costs and formula."""
     lines = [
-        f"<b>{_plain(candidate.short)}</b> · proposal {candidate.number}",
-        f"{objective.name} {objective.shown(getattr(candidate, objective.field))}"
-        f" · {fmt.milliseconds(candidate.latency_ms)}"
-        f" · {fmt.count(candidate.macs)} MACs",
+        f"<b>{_plain(row.short)}</b> · proposal {row.number}",
+        f"{objective.name} {objective.shown(getattr(row, objective.field))}"
+        f" · {fmt.milliseconds(row.latency_ms)}"
+        f" · {fmt.count(row.macs)} MACs",
     ]
-    for part in candidate.formula.strip().split("\n")[:3]:
+    for part in row.formula.strip().split("\n")[:3]:
         lines += [_plain(piece) for piece in textwrap.wrap(part, 72)]
     return "<br>".join(lines)
 

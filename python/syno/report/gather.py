@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
 from syno.operators.summary import identity
-from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Source, Status
+from syno.report.model import Baseline, LayerGroup, OperatorRow, Report, RungRow, Source, Status
 from syno.report.settings import read_specification, study_settings
 from syno.report.tree import tree
 from syno.store import check_search
@@ -58,8 +58,8 @@ def gather(summary: StudySummary) -> Report:
         if evaluation.kind != BASELINE:
             by_ask.setdefault(evaluation.ask, []).append(evaluation)
     quarantined = {record.key for record in summary.quarantined}
-    candidates = tuple(
-        _candidate(found, specification, _moment(summary.study.created), quarantined)
+    operators = tuple(
+        _operator_row(found, specification, _moment(summary.study.created), quarantined)
         for _, found in sorted(by_ask.items())
     )
     model, data = settings.get("model"), settings.get("data")
@@ -67,9 +67,9 @@ def gather(summary: StudySummary) -> Report:
         title=f"{model} on {data}" if model and data else summary.study.name,
         settings=study_settings(summary),
         baseline=_baseline(summary),
-        candidates=candidates,
+        operators=operators,
         rejections=dict(summary.rejections),
-        final=any(c.test_accuracy is not None for c in candidates),
+        final=any(c.test_accuracy is not None for c in operators),
         stop_reason=STOP_TEXTS.get(summary.stop_reason, summary.stop_reason),
         objective=summary.objective,
         rungs=_rungs(summary),
@@ -152,12 +152,12 @@ def _baseline(summary: StudySummary) -> Baseline:
     )
 
 
-def _candidate(
+def _operator_row(
     found: list[Evaluation],
     specification: Specification,
     start: datetime.datetime,
     quarantined: set[str],
-) -> Candidate:
+) -> OperatorRow:
     """Summarize the evaluations of an operator: the mean over the seeds of the last rung."""
     validation = [e for e in found if e.split != TEST]
     good = [e for e in validation if e.value is not None]
@@ -166,7 +166,7 @@ def _candidate(
     timed = next((e for e in reversed(validation) if e.latency_ms is not None), shown)
     tested = [e for e in found if e.split == TEST]
     described = _describe(shown, specification)
-    return Candidate(
+    return OperatorRow(
         number=shown.ask,
         key=shown.key or "",
         id=identity(shown.text or ""),
@@ -216,7 +216,7 @@ class Description(TypedDict):
     formula: str
     dot: str
     tree: str
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerGroup, ...]
     sources: tuple[Source, ...]
     note: str
 
@@ -244,7 +244,7 @@ def _describe(evaluation: Evaluation, specification: Specification) -> Descripti
     }
 
 
-def _layers(operator: Operator, specification: Specification) -> tuple[Layer, ...]:
+def _layers(operator: Operator, specification: Specification) -> tuple[LayerGroup, ...]:
     """Return the cost under each binding, and that of the original layers if it is known.
 
     A layer that the operator does not fit keeps its original layer.
@@ -256,9 +256,9 @@ def _layers(operator: Operator, specification: Specification) -> tuple[Layer, ..
     for binding, count, original in zip(specification.bindings, counts, originals, strict=True):
         each = None if original is None else round(original / count)
         try:
-            layers.append(Layer(binding, count, operator.macs(binding), each))
+            layers.append(LayerGroup(binding, count, operator.macs(binding), each))
         except UserError:
-            layers.append(Layer(binding, count, None, each, fits=False))
+            layers.append(LayerGroup(binding, count, None, each, fits=False))
     return tuple(layers)
 
 

@@ -22,7 +22,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerGroup:
     """One binding of the specification: the layers of the network that share these sizes.
 
     `macs` and `original_macs` are those of one layer at batch size 1; the network has
@@ -50,7 +50,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class OperatorRow:
     """A proposed operator and its results.
 
     Accuracies are fractions and losses are nats per token (text only), both on the validation
@@ -82,7 +82,7 @@ class Candidate:
     text: str = ""
     dot: str = ""
     tree: str = ""
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[LayerGroup, ...] = ()
     sources: tuple[Source, ...] = ()
     note: str = ""
     quarantined: bool = False
@@ -147,7 +147,7 @@ class RungRow:
 class Report:
     """The content of a page.
 
-    `settings` holds groups of names and values by heading. `objective` ranks the candidates.
+    `settings` holds groups of names and values by heading. `objective` ranks the operators.
     `rungs` are those of a ladder, the lowest first. `engine` says in words what ran the networks
     whose latency was measured. `volumes` is the hypervolume of several objectives after each result
     (None before the first one that satisfies the constraints); it is empty for one objective.
@@ -156,7 +156,7 @@ class Report:
     title: str
     settings: dict[str, tuple[tuple[str, str], ...]]
     baseline: Baseline
-    candidates: tuple[Candidate, ...]
+    operators: tuple[OperatorRow, ...]
     rejections: dict[str, int] = field(default_factory=dict)
     final: bool = False
     stop_reason: str = ""
@@ -166,8 +166,8 @@ class Report:
     volumes: tuple[float | None, ...] = ()
 
     @property
-    def trained(self) -> tuple[Candidate, ...]:
-        """The candidates with a result, the best first; with a ladder those of the highest rung.
+    def trained(self) -> tuple[OperatorRow, ...]:
+        """The operators with a result, the best first; with a ladder those of the highest rung.
 
         Ties are resolved by fewer MACs, then by the number of the proposal. Results of different
         rungs cannot be compared.
@@ -176,33 +176,33 @@ class Report:
         return tuple(c for c in done if c.rung_index == done[0].rung_index)
 
     @property
-    def stopped(self) -> tuple[Candidate, ...]:
-        """The candidates that stopped at lower rungs, from the highest rung, the best first."""
+    def stopped(self) -> tuple[OperatorRow, ...]:
+        """The operators that stopped at lower rungs, from the highest rung, the best first."""
         done = self._done()
         return tuple(c for c in done if c.rung_index < done[0].rung_index)
 
-    def _done(self) -> list[Candidate]:
-        scores = {c.number: self.score(c) for c in self.candidates if c.status is Status.OK}
+    def _done(self) -> list[OperatorRow]:
+        scores = {c.number: self.score(c) for c in self.operators if c.status is Status.OK}
         known = {number: score for number, score in scores.items() if score is not None}
-        done = [c for c in self.candidates if c.number in known]
+        done = [c for c in self.operators if c.number in known]
         return sorted(done, key=lambda c: (-c.rung_index, -known[c.number], c.macs or 0, c.number))
 
-    def quality(self, found: Candidate | Baseline) -> float | None:
+    def quality(self, found: OperatorRow | Baseline) -> float | None:
         """Return the value of the objective on the validation split."""
         value: float | None = getattr(found, self.objective.field)
         return value
 
-    def tested(self, found: Candidate | Baseline) -> float | None:
+    def tested(self, found: OperatorRow | Baseline) -> float | None:
         """Return the value of the objective on the test split."""
         value: float | None = getattr(found, f"test_{self.objective.field}")
         return value
 
-    def score(self, found: Candidate | Baseline) -> float | None:
+    def score(self, found: OperatorRow | Baseline) -> float | None:
         """Return a score of the objective, for which greater is better."""
         value = self.quality(found)
         return None if value is None else self.objective.score(value)
 
     @property
-    def failed(self) -> tuple[Candidate, ...]:
-        """The candidates without a result, in the order of the proposals."""
-        return tuple(c for c in self.candidates if c.status is not Status.OK)
+    def failed(self) -> tuple[OperatorRow, ...]:
+        """The operators without a result, in the order of the proposals."""
+        return tuple(c for c in self.operators if c.status is not Status.OK)

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from syno.report import charts, markup, sections
 from syno.report.drawing import render_drawings
-from syno.report.model import Candidate, Report
+from syno.report.model import OperatorRow, Report
 from syno.report.pareto import on_front
 
 # The page of a study with thousands of operators must still open: the table lists all operators,
@@ -120,18 +120,18 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _details(report: Report, ordered: list[Candidate]) -> Markup:
+def _details(report: Report, ordered: list[OperatorRow]) -> Markup:
     drawings = render_drawings([c.dot for c in ordered])
     parts = [
         sections.operator(c, drawing, opened=index == 0, objective=report.objective)
         for index, (c, drawing) in enumerate(zip(ordered, drawings, strict=True))
     ]
-    left_out = len(report.candidates) - len(ordered)
+    left_out = len(report.operators) - len(ordered)
     return markup.render("details.html", operators=parts, left_out=left_out)
 
 
-def _worth_a_section(report: Report) -> list[Candidate]:
-    """Select the candidates with a section, in the order of the table."""
+def _worth_a_section(report: Report) -> list[OperatorRow]:
+    """Select the operators with a section, in the order of the table."""
     trained = report.trained
     best = {c.number for c in on_front(report)}
     rest = [*report.stopped, *report.failed]

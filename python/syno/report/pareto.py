@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from syno.report.model import Baseline, Candidate, Report
+from syno.report.model import Baseline, OperatorRow, Report
 from syno.store.front import pareto_front
 
 _LINEAR_SPREAD = 5.0
 
-Point = Candidate | Baseline
+Point = OperatorRow | Baseline
 Cost = Callable[[Point], float | None]
 _FIRST = -1  # the number of the baseline, which is evaluated before all proposals
 
@@ -45,13 +45,13 @@ def front(report: Report, cost: Cost) -> list[Point]:
     )
 
 
-def on_front(report: Report, *costs: Cost) -> list[Candidate]:
+def on_front(report: Report, *costs: Cost) -> list[OperatorRow]:
     """Return the operators on one of the fronts by the costs, by default latency and MACs.
 
     They are ordered by front, the cheapest first. Without any, no operator beats the baseline.
     """
     points = [point for cost in costs or (latency, macs) for point in front(report, cost)]
-    found = {point.number: point for point in points if isinstance(point, Candidate)}
+    found = {point.number: point for point in points if isinstance(point, OperatorRow)}
     return list(found.values())
 
 
@@ -64,9 +64,9 @@ class FrontPlot:
     ticks: as in `axis_ticks`.
     """
 
-    shown: list[Candidate]
+    shown: list[OperatorRow]
     points: list[Point]
-    others: list[Candidate]
+    others: list[OperatorRow]
     line: tuple[list[float], list[float]]
     ticks: list[float] | None
 
@@ -75,7 +75,7 @@ def front_plot(report: Report, cost: Cost, at: Callable[[float], float]) -> Fron
     """Arrange the plot of a front; `at`: the place of a cost on the axis."""
     shown = [c for c in report.trained if cost(c) is not None]
     points = front(report, cost)
-    numbers = {c.number for c in points if isinstance(c, Candidate)}
+    numbers = {c.number for c in points if isinstance(c, OperatorRow)}
     base = cost(report.baseline)
     spent = [cost(c) or 0.0 for c in shown] + ([base] if base is not None else [])
     steps = [(cost(c) or 0.0, report.quality(c) or 0.0) for c in points]

@@ -11,7 +11,7 @@ from syno._util import numbers as fmt
 from syno.report import highlight
 from syno.report.drawing import Drawing
 from syno.report.markup import render
-from syno.report.model import Baseline, Candidate, Layer, Report, RungRow, Status
+from syno.report.model import Baseline, LayerGroup, OperatorRow, Report, RungRow, Status
 from syno.report.pareto import on_front
 from syno.store.objective import ACCURACY, LOSS, Objective
 
@@ -75,14 +75,14 @@ def _words(objective: Objective) -> _Words:
     )
 
 
-def _relative_cost(candidate: Candidate, base: Baseline) -> str:
+def _relative_cost(row: OperatorRow, base: Baseline) -> str:
     parts = []
-    if candidate.macs is not None and base.macs:
-        relative = fmt.ratio(candidate.macs / base.macs)
-        parts.append(f"{fmt.count(candidate.macs)} MACs in the replaced layers ({relative})")
-    if candidate.latency_ratio is not None:
-        speedup = fmt.speedup(candidate.latency_ratio)
-        parts.append(f"a latency of {fmt.milliseconds(candidate.latency_ms)} (speed-up {speedup})")
+    if row.macs is not None and base.macs:
+        relative = fmt.ratio(row.macs / base.macs)
+        parts.append(f"{fmt.count(row.macs)} MACs in the replaced layers ({relative})")
+    if row.latency_ratio is not None:
+        speedup = fmt.speedup(row.latency_ratio)
+        parts.append(f"a latency of {fmt.milliseconds(row.latency_ms)} (speed-up {speedup})")
     return f", with {' and '.join(parts)}" if parts else ""
 
 
@@ -93,7 +93,7 @@ class _Tile:
     label: str
     value: str
     detail: str
-    operator: Candidate | None = None
+    operator: OperatorRow | None = None
 
 
 def headline(report: Report) -> Markup:
@@ -105,7 +105,7 @@ def headline(report: Report) -> Markup:
         _Tile(
             "Operators trained",
             str(len(trained) + len(report.stopped)),
-            f"of {len(report.candidates)} proposed{_reached(report)}",
+            f"of {len(report.operators)} proposed{_reached(report)}",
         ),
         _Tile(
             f"Baseline {objective.name}",
@@ -168,19 +168,19 @@ def _rung_cells(rung: RungRow) -> list[str]:
     ]
 
 
-def _tested(report: Report, found: Baseline | Candidate) -> str:
+def _tested(report: Report, found: Baseline | OperatorRow) -> str:
     value = report.tested(found)
     if value is None:
         return ""
     return f" · {report.objective.shown(value)} on the test split"
 
 
-def _perplexity(report: Report, found: Baseline | Candidate) -> str:
+def _perplexity(report: Report, found: Baseline | OperatorRow) -> str:
     beside = report.objective.beside(report.quality(found))
     return f"{beside} · " if beside else ""
 
 
-def fastest_within_a_point(report: Report) -> Candidate | None:
+def fastest_within_a_point(report: Report) -> OperatorRow | None:
     """Return the fastest operator that is faster than the baseline and nearly as accurate.
 
     Its accuracy is at most one percentage point below that of the baseline, or its perplexity at
@@ -225,7 +225,7 @@ def rejections(report: Report) -> Markup:
 
 def failures(report: Report) -> Markup:
     """Render the evaluations without a result, with their reasons."""
-    inside = sum(c.quarantined for c in report.candidates)
+    inside = sum(c.quarantined for c in report.operators)
     return render("failures.html", failed=report.failed, quarantined=inside)
 
 
@@ -259,7 +259,7 @@ class _Cell:
 
 
 def operators(report: Report, with_section: set[int]) -> Markup:
-    """Render the table of all candidates, which can be sorted by every column.
+    """Render the table of all operators, which can be sorted by every column.
 
     Operators on a front are marked. The keys of the proposals `with_section` link to their
     sections.
@@ -289,7 +289,13 @@ def _columns(report: Report) -> dict[str, str]:
 
 
 def _row(
-    report: Report, rank: int, c: Candidate, columns: Iterable[str], on_front: bool, *, linked: bool
+    report: Report,
+    rank: int,
+    c: OperatorRow,
+    columns: Iterable[str],
+    on_front: bool,
+    *,
+    linked: bool,
 ) -> list[_Cell]:
     objective = report.objective
     value, tested = report.quality(c), report.tested(c)
@@ -313,11 +319,11 @@ def _row(
     return [cells[column] for column in columns]
 
 
-def _faster(c: Candidate) -> float | None:
+def _faster(c: OperatorRow) -> float | None:
     return 1 / c.latency_ratio if c.latency_ratio else None
 
 
-def _right_side(c: Candidate) -> str:
+def _right_side(c: OperatorRow) -> str:
     """Return the formula without its left side, which is the same for all operators."""
     left, equals, right = c.formula_line.partition(" = ")
     return right if equals else left
@@ -328,7 +334,7 @@ def _number(value: float | None, text: str) -> _Cell:
 
 
 def operator(
-    c: Candidate, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
+    c: OperatorRow, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
 ) -> Markup:
     """Render the section of one operator: results, drawing, formula, layers, code and text."""
     value = getattr(c, objective.field)
@@ -371,7 +377,7 @@ def _facts(
     return found
 
 
-def _loss_facts(c: Candidate, objective: Objective) -> list[tuple[str, str]]:
+def _loss_facts(c: OperatorRow, objective: Objective) -> list[tuple[str, str]]:
     """Return loss and perplexity, if there are any."""
     if objective.field == "accuracy" and objective != ACCURACY:
         return []  # a custom metric, whose loss has no unit that is known here
@@ -395,7 +401,7 @@ def _spread(spread: float | None) -> str:
     return "" if spread is None else fmt.milliseconds(spread)
 
 
-def _layer(layer: Layer) -> dict[str, object]:
+def _layer(layer: LayerGroup) -> dict[str, object]:
     share = ""
     if layer.macs is not None and layer.original_macs:
         share = fmt.ratio(layer.macs / layer.original_macs)
@@ -408,7 +414,7 @@ def _layer(layer: Layer) -> dict[str, object]:
     }
 
 
-def _layers_total(layers: tuple[Layer, ...]) -> dict[str, object]:
+def _layers_total(layers: tuple[LayerGroup, ...]) -> dict[str, object]:
     counted = [layer for layer in layers if layer.macs is not None]
     ours = sum((layer.macs or 0) * layer.multiplicity for layer in counted)
     known = bool(counted) and all(layer.original_macs for layer in counted)

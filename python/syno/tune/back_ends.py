@@ -19,13 +19,13 @@ from syno.codegen import emitters
 from syno.codegen.native import no_compiler
 from syno.measure import kernels
 from syno.measure.kernel_tuning import tune_kernel
-from syno.measure.kernels import Candidate, KernelRun, synchronized
+from syno.measure.kernels import KernelRun, Runner, synchronized
 from syno.measure.plans import LEAST_ROUNDS, choose_plan, measurable_plans
 from syno.measure.roofline import measure_roofline
 from syno.measure.timing import WARM_UP, interleaved
 from syno.operators.operator import Operator
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
-from syno.tune.results import LayerRow
+from syno.tune.results import TunedLayer
 from syno.tune.subjects import Subject
 from syno.tune.tasks import Task
 from syno.tune.verified import verified
@@ -46,9 +46,9 @@ class BackEnd(Protocol):
     def missing(self) -> str | None:
         """None, or what it lacks here."""
 
-    def candidates(
+    def runners(
         self, task: Task, subject: Subject, folder: Path, progress: Progress
-    ) -> list[Candidate]:
+    ) -> list[Runner]:
         """The forms of a layer, each compared with the definition.
 
         folder: what is to be kept for another run lies there. UserError if the layer has no form.
@@ -67,25 +67,23 @@ class Torch:
         """What Inductor lacks."""
         return None if self._forms == (EAGER,) else no_compiler()
 
-    def candidates(
+    def runners(
         self, task: Task, subject: Subject, folder: Path, progress: Progress
-    ) -> list[Candidate]:
+    ) -> list[Runner]:
         """Each plan in each form."""
         found = []
         if subject.operator is None:
             for form in self._forms:
                 progress(f"original layer, {form}")
                 found.append(
-                    kernels.module_candidate(
-                        form, subject.original, subject.shape, task.device, form
-                    )
+                    kernels.module_runner(form, subject.original, subject.shape, task.device, form)
                 )
             return found
         operator, binding = subject.computation()
         for number in _plans(task, operator, binding, "pytorch", progress):
             for form in self._forms:
                 progress(f"plan {number}, {form}")
-                made = kernels.torch_candidate(form, operator, binding, form, number, task.device)
+                made = kernels.torch_runner(form, operator, binding, form, number, task.device)
                 name = f"plan {number}" if form == EAGER else f"plan {number}, {form}"
                 found.append(_named(name, made))
         return found
@@ -100,14 +98,14 @@ class Cpp:
         """A compiler."""
         return no_compiler()
 
-    def candidates(
+    def runners(
         self, task: Task, subject: Subject, folder: Path, progress: Progress
-    ) -> list[Candidate]:
+    ) -> list[Runner]:
         """Each plan, and the last one tuned."""
         operator, binding = subject.computation()
         found = []
         for number in _plans(task, operator, binding, "cpp", progress):
-            made = kernels.compiled_candidate(CPP, operator, binding, task.threads, number)
+            made = kernels.compiled_runner(CPP, operator, binding, task.threads, number)
             found.append(_named(f"plan {number}", made))
         best = tune_kernel(
             operator.canonical,
@@ -118,7 +116,7 @@ class Cpp:
             progress=progress,
         )
         if best.tuning:
-            made = kernels.compiled_candidate(
+            made = kernels.compiled_runner(
                 CPP, operator, binding, task.threads, number, best.tuning
             )
             found.append(_named(f"plan {number}, tuned: {best.tuning}", made))
@@ -134,9 +132,9 @@ class Triton:
         """The package."""
         return emitters.get(TRITON).available()
 
-    def candidates(
+    def runners(
         self, task: Task, subject: Subject, folder: Path, progress: Progress
-    ) -> list[Candidate]:
+    ) -> list[Runner]:
         """The cheapest plan, on the device that the emitted code finds."""
         from syno.codegen.emitters.triton_worker import Functions
 
@@ -157,7 +155,7 @@ class Triton:
         tensors = [torch.randn(s).to(task.device) for s in (shapes.input, *shapes.weights)]
         call = synchronized(lambda: function(*tensors), task.device)
         macs = operator.macs(binding)
-        return [Candidate("plan 1", call, macs, 0, False, outputs)]
+        return [Runner("plan 1", call, macs, 0, False, outputs)]
 
 
 class Tvm:
@@ -171,9 +169,9 @@ class Tvm:
 
         return emitters.get(TVM).available() or tvm_schedules.missing()
 
-    def candidates(
+    def runners(
         self, task: Task, subject: Subject, folder: Path, progress: Progress
-    ) -> list[Candidate]:
+    ) -> list[Runner]:
         """The cheapest plan with the best schedule of all trials."""
         from syno.tune import tvm_schedules
 
@@ -198,7 +196,7 @@ class Tvm:
         name = f"{function.trials} trials"
         plan = operator.numbered_plan(binding, 1)
         least = plan.macs_in_bounds
-        return [Candidate(name, call, plan.macs, moved, True, outputs, least_macs=least)]
+        return [Runner(name, call, plan.macs, moved, True, outputs, least_macs=least)]
 
 
 _BACK_ENDS: dict[str, BackEnd] = {
@@ -236,7 +234,7 @@ def problem(task: Task) -> str:
     return (back_end.missing() or "").partition("\n")[0]
 
 
-def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> LayerRow:
+def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> TunedLayer:
     """The times of all forms of a layer, measured in turns, of which the fastest is the result.
 
     Raises:
@@ -250,17 +248,17 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
         return _measured(task, subject, folder, progress)
 
 
-def _measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> LayerRow:
-    candidates = _BACK_ENDS[task.back_end].candidates(task, subject, folder, progress)
-    timed = list(candidates)
+def _measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> TunedLayer:
+    runners = _BACK_ENDS[task.back_end].runners(task, subject, folder, progress)
+    timed = list(runners)
     if subject.moves is not None:
-        timed.append(kernels.module_candidate("moves", subject.moves, subject.shape, task.device))
+        timed.append(kernels.module_runner("moves", subject.moves, subject.shape, task.device))
     progress("timing")
     run = KernelRun(task.threads, task.rounds, measure_roofline(task.threads))
-    kernels.time_candidates(run, subject.layer, task.batch, [kernels.control_candidate(), *timed])
-    times = run.times[: len(candidates)]
+    kernels.time_runners(run, subject.layer, task.batch, [kernels.control_runner(), *timed])
+    times = run.times[: len(runners)]
     best = min(times, key=lambda time: time.median_ms)
-    return LayerRow(
+    return TunedLayer(
         layer=subject.layer,
         count=subject.count,
         kept=subject.kept,
@@ -307,15 +305,15 @@ def _plans(
 def _fastest_on_gpu(task: Task, operator: Operator, binding: dict[str, int]) -> int:
     """The number of the plan whose eager module is the fastest on the GPU."""
     found = [
-        kernels.torch_candidate(EAGER, operator, binding, EAGER, number, task.device)
+        kernels.torch_runner(EAGER, operator, binding, EAGER, number, task.device)
         for number in measurable_plans(operator, binding, task.plans)
     ]
-    calls = [candidate.call for candidate in found]
+    calls = [runner.call for runner in found]
     interleaved(calls, WARM_UP)
     best = [min(times) for times in interleaved(calls, LEAST_ROUNDS)]
     return found[best.index(min(best))].plan
 
 
-def _named(name: str, candidate: Candidate) -> Candidate:
-    """The candidate as a form of its own, not another plan of the form of the same name."""
-    return dataclasses.replace(candidate, kernel=name, plan=1, tuning="")
+def _named(name: str, runner: Runner) -> Runner:
+    """The runner as a form of its own, not another plan of the form of the same name."""
+    return dataclasses.replace(runner, kernel=name, plan=1, tuning="")

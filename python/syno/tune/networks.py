@@ -22,7 +22,7 @@ from syno.operands.lookup import NamedOperator
 from syno.operators.operator import Operator
 from syno.tune import tvm_schedules
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TVM
-from syno.tune.results import LayerRow
+from syno.tune.results import TunedLayer
 from syno.tune.tasks import Task
 
 # The inference engine of each back end that runs whole networks.
@@ -57,7 +57,7 @@ def network_of(task: Task) -> tuple[nn.Module, torch.Tensor]:
     return net.eval(), example
 
 
-def measured(task: Task, folder: Path, progress: Callable[[str], None]) -> LayerRow:
+def measured(task: Task, folder: Path, progress: Callable[[str], None]) -> TunedLayer:
     """The time of the network in the engine of the back end.
 
     In TVM, MetaSchedule measures schedules of every function first, `trials` of each.
@@ -83,7 +83,7 @@ def measured(task: Task, folder: Path, progress: Callable[[str], None]) -> Layer
     for reason in found.failures.values():
         raise UserError(reason)
     time = found.times[-1]  # eager PyTorch is always the first one
-    return LayerRow(
+    return TunedLayer(
         layer=task.place,
         count=1,
         kept=False,

@@ -46,7 +46,7 @@ _FOLDERS = ("tvm/*/logs", "tvm/*", "tvm", _LAYERS)
 
 
 @dataclass(frozen=True)
-class LayerRow:
+class TunedLayer:
     """The fastest form of an operator in one kind of layer.
 
     layer: its name; count: how often the model has it; kept: whether the original layer is there
@@ -85,7 +85,7 @@ class TaskResult:
     task: Mapping[str, Json]
     status: str
     reason: str = ""
-    rows: tuple[LayerRow, ...] = ()
+    rows: tuple[TunedLayer, ...] = ()
     seconds: float = 0.0
     environment: Mapping[str, Json] = field(default_factory=dict)
 
@@ -130,7 +130,7 @@ class Results:
         fields: dict[str, object] = {k: v for k, v in found.items() if k != "format"}
         try:
             result = json_record(_Stored, "the result", fields)
-            rows = tuple(json_record(LayerRow, "a row of the result", row) for row in result.rows)
+            rows = tuple(json_record(TunedLayer, "a row of the result", row) for row in result.rows)
         except UserError:
             return None  # damaged: it is made again
         return TaskResult(**{**vars(result), "rows": rows})
@@ -140,18 +140,18 @@ class Results:
         self._write(_RESULT, {"format": _FORMAT, **asdict(result)})
         self.note(result.status)
 
-    def layer(self, name: str) -> tuple[LayerRow, float] | None:
+    def layer(self, name: str) -> tuple[TunedLayer, float] | None:
         """The row of a layer and the seconds that it took; None where it is to be done."""
         found = _content(self._layer(name))
         if found is None or found.get("key") != self.task.key:
             return None
         try:
-            row = json_record(LayerRow, "the row of a layer", found.get("row"))
+            row = json_record(TunedLayer, "the row of a layer", found.get("row"))
             return row, number("its seconds", found.get("seconds"))
         except UserError:
             return None  # damaged: it is made again
 
-    def write_layer(self, name: str, row: LayerRow, seconds: float) -> None:
+    def write_layer(self, name: str, row: TunedLayer, seconds: float) -> None:
         """Write the row of a layer in one step."""
         path = self._layer(name)
         content = {"key": self.task.key, "row": asdict(row), "seconds": seconds}

@@ -23,7 +23,7 @@ from syno.tune.tasks import Task
 class Subject:
     """One kind of layer.
 
-    layer, count: as in `LayerRow`; operator, binding: what computes there; None for an original
+    layer, count: as in `TunedLayer`; operator, binding: what computes there; None for an original
     layer, which is `original`, a module for inputs of `shape`. kept: whether that stands there
     because the operator does not fit. moves: what a slot computes beside the operator: a pooling,
     or the way of the map to the phases of a dilation and back.

@@ -22,7 +22,7 @@ from syno.devices.tvm_remote import Place, RemoteFunctions, upload
 from syno.measure.timing import Timing
 from syno.tune import tvm_schedules
 from syno.tune.grid import CPU, TVM
-from syno.tune.results import LayerRow
+from syno.tune.results import TunedLayer
 from syno.tune.subjects import Subject
 from syno.tune.tasks import Task
 from syno.tune.verified import verified
@@ -77,7 +77,7 @@ def problem(task: Task) -> str:
 
 def measured(
     task: Task, subject: Subject, folder: Path, progress: Callable[[str], None]
-) -> LayerRow:
+) -> TunedLayer:
     """The times of the best schedule of a layer on the device, beside a fixed computation.
 
     Raises:
@@ -96,7 +96,7 @@ def measured(
 
 def _measured(
     task: Task, subject: Subject, folder: Path, progress: Callable[[str], None]
-) -> LayerRow:
+) -> TunedLayer:
 
     operator, binding = subject.computation()
     case = emitters.Case(operator.canonical, binding)
@@ -144,7 +144,7 @@ def _measured(
         seconds = _in_turns(timers, task.rounds)
         own, control = Timing.of(seconds["main"]), Timing.of(seconds["control"])
     name = f"{best.trials} trials"
-    return LayerRow(
+    return TunedLayer(
         layer=subject.layer,
         count=subject.count,
         kept=subject.kept,

@@ -20,7 +20,7 @@ from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
 from syno.study.evaluate import processes
 from syno.tune.machine import described_machine
-from syno.tune.results import DONE, FAILED, LayerRow, Results, TaskResult
+from syno.tune.results import DONE, FAILED, Results, TaskResult, TunedLayer
 from syno.tune.tasks import Task
 
 
@@ -55,7 +55,7 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     reason = task.problem or back_ends.problem(task)
     if reason:
         return failed(reason)
-    rows: list[LayerRow] = []
+    rows: list[TunedLayer] = []
     total = 0.0
     try:
         with torch_threads(task.threads), torch.inference_mode():
@@ -79,7 +79,7 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     )
 
 
-def _parts(results: Results) -> dict[str, Callable[[Callable[[str], None]], LayerRow]]:
+def _parts(results: Results) -> dict[str, Callable[[Callable[[str], None]], TunedLayer]]:
     """What measures each part of a task: its kinds of layers, or the whole network."""
     from syno.tune import back_ends, networks
     from syno.tune.subjects import subjects_of

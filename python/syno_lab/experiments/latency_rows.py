@@ -24,7 +24,7 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import find_compiler
-from syno.measure.kernels import bindings_of, compiled_candidate, control_candidate
+from syno.measure.kernels import bindings_of, compiled_runner, control_runner
 from syno.measure.timing import NOISE, WARM_UP, Timing, interleaved
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
@@ -227,10 +227,10 @@ def _measured(row: KernelRow, device: Device) -> KernelRow:
         floor = device.roofline.floor(plan.macs, 0)
         if floor > _LONGEST_S:
             return KernelRow(**given | {"reason": f"it takes more than {floor * 1e3:.0f} ms"})
-        candidate = compiled_candidate(row.operator, operator, row.binding, device.threads)
+        runner = compiled_runner(row.operator, operator, row.binding, device.threads)
     except UserError as error:  # such as wrong code, which is not timed
         return KernelRow(**given | {"reason": str(error).partition("\n")[0]})
-    calls = [candidate.call, control_candidate().call]
+    calls = [runner.call, control_runner().call]
     for call in calls:
         for _ in range(WARM_UP):
             call()

@@ -43,7 +43,7 @@ _WARMUP = 3
 
 
 @dataclass(frozen=True)
-class StepTime:
+class StepParts:
     """Medians over rounds of a training step of one batch, in milliseconds: forward pass with the
     loss, backward pass, and the update of the weights with the clipping of gradients."""
 
@@ -62,8 +62,8 @@ class StepTimes:
     """Steps of both networks, measured in turns; `ratio` is the median over rounds of the time of
     the operator's whole step to the original's, below 1 where it is faster."""
 
-    original: StepTime
-    operator: StepTime
+    original: StepParts
+    operator: StepParts
     ratio: float
     rounds: int
 
@@ -159,8 +159,8 @@ class Comparison:
             timing=None
             if timing is None
             else StepTimes(
-                StepTime(**timing["original"]),
-                StepTime(**timing["operator"]),
+                StepParts(**timing["original"]),
+                StepParts(**timing["operator"]),
                 timing["ratio"],
                 timing["rounds"],
             ),
@@ -323,7 +323,7 @@ def _timed(
     taken = taken[_WARMUP:]
     ratios = [sum(own) / sum(original) for original, own in taken]
     medians = [
-        StepTime(*(statistics.median(r[n][part] * 1e3 for r in taken) for part in range(3)))
+        StepParts(*(statistics.median(r[n][part] * 1e3 for r in taken) for part in range(3)))
         for n in range(2)
     ]
     return StepTimes(medians[0], medians[1], statistics.median(ratios), rounds)

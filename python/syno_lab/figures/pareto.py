@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
-from syno.report.model import Baseline, Candidate, Report
+from syno.report.model import Baseline, OperatorRow, Report
 from syno.report.pareto import front, latency, staircase
 from syno.store.front import pareto_front
 from syno_lab import published
@@ -45,14 +45,14 @@ def draw(sources: Sources) -> Drawing:
     return Drawing(figure, rows)
 
 
-def _points(report: Report) -> list[Candidate]:
+def _points(report: Report) -> list[OperatorRow]:
     """The operators with a latency, where the original has a result."""
     if report.quality(report.baseline) is None:
         return []
     return [each for each in report.trained if each.latency_ratio]
 
 
-def _speedup(point: Candidate | Baseline) -> float:
+def _speedup(point: OperatorRow | Baseline) -> float:
     return 1 / (latency(point) or 1.0)
 
 
@@ -60,7 +60,7 @@ def _study(axes: Axes, report: Report) -> list[Row]:
     is_share = report.objective.is_share
     scale = 100 if is_share else 1
 
-    def value(point: Candidate | Baseline) -> float:
+    def value(point: OperatorRow | Baseline) -> float:
         return scale * (report.quality(point) or 0.0)
 
     shown = _points(report)
@@ -94,9 +94,9 @@ def _study(axes: Axes, report: Report) -> list[Row]:
     axes.set_title(f"measured: {style.words(report.title)}", fontsize=9)
     axes.legend(frameon=False, fontsize=7)
     rows: list[Row] = []
-    points: list[Candidate | Baseline] = [base, *shown]
+    points: list[OperatorRow | Baseline] = [base, *shown]
     for point in points:
-        name = point.short if isinstance(point, Candidate) else style.ORIGINAL
+        name = point.short if isinstance(point, OperatorRow) else style.ORIGINAL
         rows.append(
             {
                 "source": f"measured: study of {report.title}",

@@ -93,7 +93,7 @@ def test_code_that_is_wrong_is_not_timed(here, tmp_path, monkeypatch):
     def wrong(*_, **__):
         raise UserError("the compiled code of it is wrong: 1 is 2\n  hint: none")
 
-    monkeypatch.setattr(latency_rows, "compiled_candidate", wrong)
+    monkeypatch.setattr(latency_rows, "compiled_runner", wrong)
     found = measured(tmp_path / "rows.jsonl")
     assert not found.measured
     assert {row.reason for row in found.missing} == {"the compiled code of it is wrong: 1 is 2"}
