@@ -100,7 +100,7 @@ def test_files_are_written_without_the_package_but_not_checked(name, tmp_path, m
 
 def test_the_stored_weights_are_those_of_the_module(tmp_path):
     made = subject("operator-1")
-    module = dict(made.pack.kernel.named_parameters())
+    module = dict(made.layer.kernel.named_parameters())
     arrays = np.load(formats.get("tvm").write(made, tmp_path / "a.py").weights)
     tensors = load_file(formats.get("triton").write(made, tmp_path / "b.py").weights)
     for name, parameter in module.items():

@@ -11,7 +11,7 @@ import syno
 from syno.network.placeholder import slots
 from syno.operators import zoo
 from syno.operators.initialization import Reference, reference_of
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 
 CHANNELS, SIZE = 16, 8
 COEFFICIENTS = {"k": 3, "s": 2, "g": 4}
@@ -114,7 +114,7 @@ def test_without_scales_some_operators_are_far_off():
     operator = zoo.load("pooled-conv")
     binding = dict(zoo.binding("pooled-conv"))
     shape = operator.shapes(binding).input
-    plain, _ = squares(drawn(KernelPack(operator, binding, reference=None)), shape, 40)
+    plain, _ = squares(drawn(Layer(operator, binding, reference=None)), shape, 40)
     scaled, _ = squares(drawn(operator.kernel_pack(binding)), shape, 40)
     assert abs(scaled - 1.0) < 0.4
     assert abs(plain - 1.0) > 2 * abs(scaled - 1.0)

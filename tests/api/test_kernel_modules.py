@@ -16,12 +16,12 @@ import torch
 from torch import nn
 
 from syno import InternalError
-from syno.operators import kernel, zoo
-from syno.operators.kernel import load_kernel
+from syno.operators import emitted, zoo
+from syno.operators.emitted import load_module
 
 BINDING = {"N": 1, "C_in": 4, "C_out": 4, "H": 6, "W": 6, "k": 3}
 SOURCE = zoo.load("conv2d").source(BINDING)
-MANY = 3 * kernel._MOST_UNUSED
+MANY = 3 * emitted._MOST_UNUSED
 
 
 def source(number):
@@ -41,15 +41,15 @@ def lines():
 def test_modules_and_lines_of_kernels_are_bounded():
     before = modules()  # tests that ran earlier in this process may use some for ever
     for number in range(MANY):
-        load_kernel(source(number))()
-    assert len(modules() - before) <= kernel._MOST_UNUSED
+        load_module(source(number))()
+    assert len(modules() - before) <= emitted._MOST_UNUSED
     assert lines() == {f"<{name}>" for name in modules()}
 
 
 def test_loading_kernels_for_ever_takes_no_memory():
     def load(first):
         for number in range(first, first + MANY):
-            load_kernel(source(number), keep=number % 2 == 0)()
+            load_module(source(number), keep=number % 2 == 0)()
         gc.collect()
         return sys.getallocatedblocks()
 
@@ -60,22 +60,22 @@ def test_loading_kernels_for_ever_takes_no_memory():
 
 
 def test_equal_sources_share_one_class_while_it_is_used():
-    used = load_kernel(source("'used'"))
+    used = load_module(source("'used'"))
     for number in range(MANY):
-        load_kernel(source(number))
+        load_module(source(number))
     gc.collect()
-    assert load_kernel(source("'used'")) is used
+    assert load_module(source("'used'")) is used
     assert used.__module__ in modules()
-    assert load_kernel(source("'used'"), keep=False) is not used
+    assert load_module(source("'used'"), keep=False) is not used
 
 
 def test_a_class_goes_when_nobody_uses_it_and_comes_back():
-    name = load_kernel(source("'gone'")).__module__
+    name = load_module(source("'gone'")).__module__
     for number in range(MANY):
-        load_kernel(source(number))
+        load_module(source(number))
     assert name not in modules()
     assert f"<{name}>" not in lines()
-    assert load_kernel(source("'gone'")).__module__ == name
+    assert load_module(source("'gone'")).__module__ == name
     assert name in modules()
     assert f"<{name}>" in lines()
 
@@ -83,9 +83,9 @@ def test_a_class_goes_when_nobody_uses_it_and_comes_back():
 @pytest.fixture
 def old():
     """A kernel in use, when many others have been loaded since."""
-    made = load_kernel(source("'old'"))()
+    made = load_module(source("'old'"))()
     for number in range(MANY):
-        load_kernel(source(number))
+        load_module(source(number))
     gc.collect()
     return made
 
@@ -119,7 +119,7 @@ def test_torch_compiles_networks_with_kernels_in_use(old, pack):
     compiled = torch.compile(net, backend="eager", fullgraph=True)
     assert torch.equal(compiled(x), net(x))
     for number in range(MANY):
-        load_kernel(source(number))
+        load_module(source(number))
     gc.collect()
     assert torch.equal(compiled(x[:1]), net(x[:1]))  # other sizes: it is compiled again
 
@@ -131,7 +131,7 @@ def test_threads_share_one_class():
         found = []
         for number in range(20):
             together.wait()
-            found.append(load_kernel(source(f"'thread {number}'")))
+            found.append(load_module(source(f"'thread {number}'")))
         return found
 
     with ThreadPoolExecutor(8) as pool:
@@ -141,4 +141,4 @@ def test_threads_share_one_class():
 
 def test_source_without_the_class_is_a_bug():
     with pytest.raises(InternalError, match=r"defines no nn.Module named SynoOperator:\nx = 1"):
-        load_kernel("x = 1")
+        load_module("x = 1")

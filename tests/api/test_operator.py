@@ -227,10 +227,10 @@ def test_printing():
 def test_random_operators_compute_what_their_source_says():
     import torch
 
-    from syno.operators.kernel import load_kernel
+    from syno.operators.emitted import load_module
 
     for operator, binding in random_operators(10, min_weights=1):
-        kernel = load_kernel(operator.source(binding))().double()
+        kernel = load_module(operator.source(binding))().double()
         x = np.random.default_rng(0).standard_normal(operator.shapes(binding).input)
         weights = [p.detach().numpy() for p in kernel.parameters()]
         y = kernel(torch.from_numpy(x)).detach().numpy()

@@ -40,7 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def compiled() -> native.NativeFunction:
+def compiled() -> native.Function:
     return native.compile_operator(zoo.load("operator-1"), SIZES, flags=native.QUICK_FLAGS)
 
 

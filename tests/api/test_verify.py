@@ -10,7 +10,7 @@ from syno import Operator, UserError, _core
 from syno.codegen.verify import verify
 from syno.codegen.verify.points import batch_variables, output_positions
 from syno.operators import zoo
-from syno.operators.kernel import source_hash
+from syno.operators.emitted import source_hash
 
 
 def test_the_zoo_passes():

@@ -23,7 +23,7 @@ import syno
 from syno import UserError
 from syno.codegen import export as exports
 from syno.codegen import native
-from syno.codegen.torch_op import Kernel, KernelLayer
+from syno.codegen.torch_op import Kernel, ResizableLayer
 from syno.codegen.verify import verify
 from syno.features import features
 from syno.operators import zoo
@@ -89,7 +89,7 @@ def slotted() -> nn.Module:
 
 
 @functools.cache
-def function() -> native.NativeFunction:
+def function() -> native.Function:
     made = native.compile_operator(operator(), SIZES, flags=native.QUICK_FLAGS)
     made.pack(weights())
     return made
@@ -287,10 +287,10 @@ CALLEES: dict[str, Callee] = {
         native.compile_operator,
         _bound(plan=1, fold_weights=False, flags=native.QUICK_FLAGS, variant=None),
     ),
-    "NativeFunction": Callee(
+    "Function": Callee(
         lambda **given: function()(**given), lambda: {"x": x().numpy(), "threads": 1}
     ),
-    "NativeFunction.pack": Callee(
+    "Function.pack": Callee(
         lambda **given: function().pack(**given), lambda: {"weights": weights()}
     ),
     "Kernel.of": Callee(
@@ -303,8 +303,8 @@ CALLEES: dict[str, Callee] = {
     "Kernel.pack": Callee(
         lambda **given: kernel().pack(**given), lambda: {"weights": {"w0": torch.ones(4, 3, 3, 3)}}
     ),
-    "KernelLayer": Callee(
-        KernelLayer,
+    "ResizableLayer": Callee(
+        ResizableLayer,
         _bound(weights=[torch.ones(4, 3, 3, 3)], channel_values=None, missing="compile"),
     ),
     "export": Callee(

@@ -267,11 +267,11 @@ def _ladders() -> list[Any]:
 
 def _predictors() -> list[Any]:
     from syno.measure.roofline import Level, Roofline
-    from syno.prediction import Device, Kernel, LatencyPredictor, LatencySample
+    from syno.prediction import Device, LatencyPredictor, LatencySample, Workload
 
     device = Device("a processor", 8, Roofline(1, 1e11, (Level(1 << 20, 1e10),)))
-    conv2d = Kernel(zoo.load("conv2d"), zoo.binding("conv2d"))
-    linear = Kernel(zoo.load("linear"), zoo.binding("linear"), 2)
+    conv2d = Workload(zoo.load("conv2d"), zoo.binding("conv2d"))
+    linear = Workload(zoo.load("linear"), zoo.binding("linear"), 2)
     samples = [
         LatencySample((conv2d,), 1e-3, device, family="a"),
         LatencySample((conv2d, linear), 3e-3, device, "net", "b"),

@@ -29,7 +29,7 @@ from syno.codegen import emitters, native
 from syno.codegen.verify import verify
 from syno.features import features
 from syno.operators import zoo
-from syno.operators.kernel import load_kernel
+from syno.operators.emitted import load_module
 from syno.store import Store
 
 Call = Callable[[], Any]
@@ -233,7 +233,7 @@ def _parsed() -> Any:
 
 
 def _module(case: Case) -> Any:
-    module = load_kernel(case.operator.source(case.binding))()
+    module = load_module(case.operator.source(case.binding))()
     with torch.no_grad():
         return with_fixed_weights(module)(torch.from_numpy(case.x.astype(np.float32)))
 
@@ -278,10 +278,10 @@ def _native(case: Case) -> Any:
 
 
 _lock = threading.Lock()
-_functions: dict[Case, native.NativeFunction] = {}
+_functions: dict[Case, native.Function] = {}
 
 _CODE: dict[str, Callable[[Case], Any]] = {
-    "load_kernel": _module,
+    "load_module": _module,
     "Operator.kernel_pack": _kernel_pack,
     "emit pytorch": _emitted("pytorch"),
     "emit cpp": _emitted("cpp"),

@@ -9,7 +9,7 @@ from syno.inference.layer import Computation
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
 from syno.operators import zoo
-from syno.operators.kernel import load_kernel
+from syno.operators.emitted import load_module
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -166,7 +166,7 @@ def test_scaling_a_carrying_weight_scales_the_channels(name):
     for channel in range(1, len(shapes.output)):
         computation = Computation(operator.text, binding)
         draw = torch.Generator().manual_seed(2)
-        module = load_kernel(operator.source(binding))()
+        module = load_module(operator.source(binding))()
         for parameter in module.parameters():
             parameter.requires_grad_(False).copy_(torch.randn(parameter.shape, generator=draw))
         x = torch.randn(shapes.input, generator=draw)

@@ -12,9 +12,9 @@ from syno.measure.roofline import Level, Roofline
 from syno.prediction import (
     RESOURCES,
     Device,
-    Kernel,
     LatencyPredictor,
     LatencySample,
+    Workload,
     kernel_work,
 )
 from syno.surrogate.models import rank_correlation
@@ -38,7 +38,7 @@ def device(name="a processor", lanes=16, speed=1.0):
 
 def kernel(name, channels, size, batch=1):
     operator = zoo.load(name)
-    return Kernel(operator, sizes(operator, channels, size, batch, {"g": 16}))
+    return Workload(operator, sizes(operator, channels, size, batch, {"g": 16}))
 
 
 def true_seconds(kernels, where, rest=0.0):
@@ -131,7 +131,7 @@ def test_a_faster_device_is_faster(predictor):
 
 def test_the_rest_of_a_network_is_learned(samples):
     where = device()
-    nets = [(kernel(n, 64, 56), Kernel(*_parts(n, 128, 28), 2)) for n in NAMES]
+    nets = [(kernel(n, 64, 56), Workload(*_parts(n, 128, 28), 2)) for n in NAMES]
     rest = [LatencySample(k, true_seconds(k, where, 2e-3), where, "net", "x") for k in nets[:6]]
     found = LatencyPredictor().fit([*samples, *rest])
     for kernels in nets[6:]:

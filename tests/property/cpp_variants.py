@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from syno import _core
 from syno.codegen import native
 from syno.codegen.emitters import Case
-from syno.codegen.native import NativeFunction, Variant
+from syno.codegen.native import Function, Variant
 from syno.codegen.native import function as native_function
 from syno.codegen.verify.random_cases import random_case
 
@@ -47,7 +47,7 @@ class WrongError(Exception):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Emitted:
     """An operator under a binding, and how its code is emitted."""
 
     case: Case
@@ -67,14 +67,14 @@ class Kernel:
 
     @functools.cached_property
     def batched(self) -> bool:
-        return any(dim["free"] for dim in Kernel(self.case).emitted("op")[1]["output"])
+        return any(dim["free"] for dim in Emitted(self.case).emitted("op")[1]["output"])
 
 
-def random_kernel(seed: int) -> Kernel:
+def random_kernel(seed: int) -> Emitted:
     """A random operator with a random epilogue and random memory orders."""
     rng = random.Random(seed)
     case = random_case(seed).case
-    batched = Kernel(case).batched
+    batched = Emitted(case).batched
     shapes = case.operator.shapes(case.binding)
 
     def order(rank: int) -> tuple[int, ...] | None:
@@ -96,21 +96,21 @@ def random_kernel(seed: int) -> Kernel:
         order(len(shapes.input)),
         order(rank),
     )
-    return Kernel(case, variant, rng.choice(_CACHES))
+    return Emitted(case, variant, rng.choice(_CACHES))
 
 
 def compiled(
-    kernels: Sequence[Kernel],
+    kernels: Sequence[Emitted],
     mutant: Callable[[str], str] = lambda source: source,
     compiler: str | None = None,
     flags: Sequence[str] = native.QUICK_FLAGS,
-) -> list[NativeFunction]:
+) -> list[Function]:
     """All kernels from one translation unit, whose whole text goes through `mutant`."""
     emitted = [kernel.emitted(f"op{number}") for number, kernel in enumerate(kernels)]
     text = "\n".join([_core.cpp_runtime(), *(source for source, _ in emitted)])
     library = native.find_compiler(compiler).library(mutant(text), flags)
     return [
-        NativeFunction(library, f"op{number}", source, manifest, kernel.variant)
+        Function(library, f"op{number}", source, manifest, kernel.variant)
         for number, (kernel, (source, manifest)) in enumerate(zip(kernels, emitted, strict=True))
     ]
 
@@ -130,7 +130,7 @@ def ended(variant: Variant, y: NDArray[np.float64], parts: Mapping[str, Array]) 
     return ACTIVATIONS[last](torch.from_numpy(y)).numpy() if last in ACTIVATIONS else y
 
 
-def drawn(kernel: Kernel, batch: int, seed: int) -> tuple[Array, list[Array], dict[str, Array]]:
+def drawn(kernel: Emitted, batch: int, seed: int) -> tuple[Array, list[Array], dict[str, Array]]:
     """x, weights and what the epilogue names: integers, so that sums are exact."""
     rng = np.random.default_rng(seed)
     shapes = kernel.case.operator.shapes(kernel.case.binding)
@@ -153,7 +153,7 @@ def drawn(kernel: Kernel, batch: int, seed: int) -> tuple[Array, list[Array], di
     return x, weights, parts
 
 
-def interpreted(kernel: Kernel, x: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+def interpreted(kernel: Emitted, x: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
     """y of any number of images, which do not depend on each other."""
     operator, binding = kernel.case.operator, kernel.case.binding
     if not kernel.batched:
@@ -165,7 +165,7 @@ def interpreted(kernel: Kernel, x: Array, weights: Sequence[Array]) -> NDArray[n
     return y[: len(x)]
 
 
-def by_run(function: NativeFunction, x: Array, parts: Mapping[str, Array], threads: int) -> Array:
+def by_run(function: Function, x: Array, parts: Mapping[str, Array], threads: int) -> Array:
     """y by NAME_run, in memory without an old result."""
     shape = (len(x), *function.output_shape[1:]) if function.batched else function.output_shape
     y = _nowhere(shape, function.variant.output_order)
@@ -176,7 +176,7 @@ def by_run(function: NativeFunction, x: Array, parts: Mapping[str, Array], threa
 
 
 def by_phases(
-    function: NativeFunction, x: Array, parts: Mapping[str, Array], count: int, shape: tuple
+    function: Function, x: Array, parts: Mapping[str, Array], count: int, shape: tuple
 ) -> Array:
     """y by NAME_phase: all parts of a phase, the last one first, then the next phase."""
     name = function._run.__name__.removesuffix("_run")
@@ -224,7 +224,7 @@ def _in_memory(array: Array, order: tuple[int, ...] | None) -> Array:
     return np.ascontiguousarray(array.transpose(order)) if order else np.ascontiguousarray(array)
 
 
-def check(kernel: Kernel, function: NativeFunction, seed: int = 0) -> None:
+def check(kernel: Emitted, function: Function, seed: int = 0) -> None:
     """WrongError with all that is needed to repeat it, unless the code is right."""
     for batch in _BATCHES if kernel.batched else (1,):
         x, weights, parts = drawn(kernel, batch, seed)

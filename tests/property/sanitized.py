@@ -45,7 +45,7 @@ from .cpp_variants import (
     ACTIVATIONS,
     EXACT,
     TOLERANCE,
-    Kernel,
+    Emitted,
     drawn,
     ended,
     interpreted,
@@ -176,7 +176,7 @@ def trials(seed: int, kinds: Sequence[str]) -> Iterator[Trial]:
 
 
 def _stored(
-    seed: int, kind: str, name: str, kernel: Kernel
+    seed: int, kind: str, name: str, kernel: Emitted
 ) -> tuple[str, Callable[[ctypes.CDLL], None]]:
     rng = random.Random(f"{seed} {kind}")
     exact = rng.random() < 0.7  # the activation, if there is one
@@ -220,7 +220,7 @@ def _tuned(
     return tuned
 
 
-def _check(kernel: Kernel, function: Stored, seed: int) -> None:
+def _check(kernel: Emitted, function: Stored, seed: int) -> None:
     batch = 5 if kernel.batched else 1
     case = _Case(kernel, function, batch, seed)
     for threads, limit in _THREADS:
@@ -261,7 +261,7 @@ def _compare_phases(case: _Case) -> None:
 class _Case:
     """Arguments as they are stored, and what the operator gives by definition."""
 
-    def __init__(self, kernel: Kernel, function: Stored, batch: int, seed: int) -> None:
+    def __init__(self, kernel: Emitted, function: Stored, batch: int, seed: int) -> None:
         self.kernel, self.function = kernel, function
         options = function.options
         rng = np.random.default_rng(seed)
@@ -365,8 +365,8 @@ def _training(seed: int, name: str) -> tuple[str, Callable[[ctypes.CDLL], None]]
     )
 
     def check(library: ctypes.CDLL) -> None:
-        function = training.TrainingFunction(library, name, source, json.loads(manifest))
-        kernel = Kernel(case)
+        function = training.TrainingKernel(library, name, source, json.loads(manifest))
+        kernel = Emitted(case)
         x, weights, _ = drawn(kernel, 5 if function.batched else 1, seed)
         sums = interpreted(kernel, x, weights)
         dy = np.random.default_rng(seed).integers(-2, 3, sums.shape).astype(np.float32)

@@ -21,7 +21,7 @@ from .cpp_stored import stored_functions, to_bfloat16
 from .cpp_variants import (
     EXACT,
     Array,
-    Kernel,
+    Emitted,
     by_phases,
     by_run,
     compiled,
@@ -45,7 +45,7 @@ PORTABLE = (
 )
 
 
-def _in_bfloat16(kernel: Kernel) -> Kernel:
+def _in_bfloat16(kernel: Emitted) -> Emitted:
     """The kernel in bfloat16, with an activation that adds no error of its own."""
     *parts, last = kernel.variant.epilogue.split("+")
     if last not in ("scale", "bias", "residual", *EXACT, ""):
@@ -54,7 +54,7 @@ def _in_bfloat16(kernel: Kernel) -> Kernel:
     return replace(kernel, variant=replace(kernel.variant, epilogue=epilogue, precision="bfloat16"))
 
 
-def _bound(kernel: Kernel, x: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
+def _bound(kernel: Emitted, x: Array, weights: Sequence[Array]) -> NDArray[np.float64]:
     """The largest error of y before the epilogue.
 
     Each product of the sum has every weight once, and what is data of a contraction is rounded
@@ -68,7 +68,7 @@ def _bound(kernel: Kernel, x: Array, weights: Sequence[Array]) -> NDArray[np.flo
     return (factor - 1) * sizes
 
 
-def _check_within_bounds(kernel: Kernel, function: native.NativeFunction, seed: int = 0) -> None:
+def _check_within_bounds(kernel: Emitted, function: native.Function, seed: int = 0) -> None:
     batch = 3 if kernel.batched else 1
     x, weights, parts = drawn(kernel, batch, seed)
     rng = np.random.default_rng(seed)
@@ -114,7 +114,7 @@ def test_many_random_operators_in_bfloat16_are_within_the_bounds_of_rounding():
 
 
 def test_the_zoo_in_bfloat16_is_within_the_bounds_of_rounding():
-    kernels = [Kernel(case, Variant(precision="bfloat16")) for case in ZOO.values()]
+    kernels = [Emitted(case, Variant(precision="bfloat16")) for case in ZOO.values()]
     functions = compiled(kernels)
     for kernel, function in zip(kernels, functions, strict=True):
         _check_within_bounds(kernel, function)
@@ -123,7 +123,7 @@ def test_the_zoo_in_bfloat16_is_within_the_bounds_of_rounding():
 
 def test_a_rounding_too_many_is_outside_of_the_bounds():
     """The bound is tight enough to find weights with 7 bits."""
-    kernel = Kernel(with_sizes(ZOO["conv1x1"], **SIZES[0]), Variant(precision="bfloat16"))
+    kernel = Emitted(with_sizes(ZOO["conv1x1"], **SIZES[0]), Variant(precision="bfloat16"))
 
     def mutant(source: str) -> str:
         made = source.replace("W::word(terms)", "(W::word(terms) & 0xffe0ffe0u)")
@@ -135,14 +135,14 @@ def test_a_rounding_too_many_is_outside_of_the_bounds():
         _check_within_bounds(kernel, function)
 
 
-def _convolutions(name: str) -> list[Kernel]:
+def _convolutions(name: str) -> list[Emitted]:
     kernels = []
     for sizes in SIZES:
         case = with_sizes(ZOO[name], **sizes)
         for before, after in ((None, None), (NHWC, NHWC), (None, NHWC), (NHWC, None)):
             for cache in (64, 65536):
                 variant = Variant("bias+residual+relu", 1, before, after, "bfloat16")
-                kernels.append(Kernel(case, variant, cache))
+                kernels.append(Emitted(case, variant, cache))
     return kernels
 
 

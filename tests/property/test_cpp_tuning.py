@@ -11,7 +11,7 @@ import pytest
 from syno import UserError, _core
 from syno.codegen import emitters
 from syno.codegen.emitters.protocol import Array, Case
-from syno.codegen.native import QUICK_FLAGS, NativeFunction, Variant, compile_functions
+from syno.codegen.native import QUICK_FLAGS, Function, Variant, compile_functions
 from syno.codegen.verify.check import Comparison
 from syno.codegen.verify.random_cases import random_case
 from syno.measure import kernels
@@ -51,7 +51,7 @@ def check(cases: list[tuple[Case, str]]) -> None:
         comparison.check(lambda x, w, function=function: on_threads(function, x, w))  # type: ignore[misc]
 
 
-def on_threads(function: NativeFunction, x: Array, weights: list[Array]) -> Array:
+def on_threads(function: Function, x: Array, weights: list[Array]) -> Array:
     function.pack(weights)
     results = [function(x, threads) for threads in (1, 2, 3)]
     assert all(np.array_equal(results[0], each) for each in results[1:]), function.variant

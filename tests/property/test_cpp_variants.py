@@ -19,7 +19,7 @@ from . import emitted
 from .cpp_variants import (
     ACTIVATIONS,
     TOLERANCE,
-    Kernel,
+    Emitted,
     WrongError,
     by_phases,
     check,
@@ -33,7 +33,7 @@ NHWC = (0, 2, 3, 1)
 EVERYTHING = "scale+bias+residual+relu"
 
 
-def _check_all(kernels: list[Kernel]) -> None:
+def _check_all(kernels: list[Emitted]) -> None:
     for kernel, function in zip(kernels, compiled(kernels), strict=True):
         try:
             check(kernel, function)
@@ -86,7 +86,7 @@ def test_convolutions(name):
         case = with_sizes(ZOO[name], **sizes)
         for before, after in ((None, None), (NHWC, NHWC), (None, NHWC), (NHWC, None)):
             for epilogue, cache in ((EVERYTHING, 64), ("bias+silu", 65536)):
-                kernels.append(Kernel(case, Variant(epilogue, 1, before, after), cache))
+                kernels.append(Emitted(case, Variant(epilogue, 1, before, after), cache))
     _check_all(kernels)
 
 
@@ -109,7 +109,7 @@ match o0 r0 c2 c3
 def test_strided_convolutions(k, s):
     operator = Operator.from_text(STRIDED)
     kernels = [
-        Kernel(
+        Emitted(
             Case(operator, {"N": 1, "C_in": c, "C_out": 24, "H": h, "W": w, "k": k, "s": s}),
             Variant("bias+residual", 1, order, order),
             cache,
@@ -123,7 +123,7 @@ def test_strided_convolutions(k, s):
 
 def test_a_linear_layer_over_tokens():
     case = with_sizes(ZOO["linear"], C_in=24, C_out=40, T=7)
-    _check_all([Kernel(case, Variant("bias+gelu", 2)), Kernel(case, Variant(EVERYTHING, 1))])
+    _check_all([Emitted(case, Variant("bias+gelu", 2)), Emitted(case, Variant(EVERYTHING, 1))])
 
 
 def test_rows_without_columns():
@@ -133,7 +133,7 @@ def test_rows_without_columns():
     )
     _check_all(
         [
-            Kernel(Case(operator, {"C_in": 12, "C_out": size}), Variant("scale+bias+residual", 0))
+            Emitted(Case(operator, {"C_in": 12, "C_out": size}), Variant("scale+bias+residual", 0))
             for size in (8, 12, 16, 40)
         ]
     )
@@ -155,7 +155,7 @@ def test_other_vectors_and_compilers(compiler, flags):
         pytest.skip("the processor has other vectors")
     kernels = [random_kernel(seed) for seed in range(10)]
     kernels += [
-        Kernel(with_sizes(ZOO["conv2d"], C_out=24), Variant(f"{terms}{last}", 1, order, order))
+        Emitted(with_sizes(ZOO["conv2d"], C_out=24), Variant(f"{terms}{last}", 1, order, order))
         for order in (None, NHWC)
         for terms, last in zip(("scale+bias+", "residual+", "") * 3, ACTIVATIONS, strict=True)
     ]
@@ -165,9 +165,9 @@ def test_other_vectors_and_compilers(compiler, flags):
         check(kernel, function)
 
 
-def _identity(size: int) -> Kernel:
+def _identity(size: int) -> Emitted:
     operator = Operator.from_text("syno operator 1\nout [H]\nin [H]\nmatch o0\n")
-    return Kernel(Case(operator, {"H": size}))
+    return Emitted(Case(operator, {"H": size}))
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -177,7 +177,7 @@ def test_activations_are_as_exact_as_stated(name):
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-45, -87.0, -87.5, 88.0, 104.0]
     x = np.concatenate([dense, exponents, -exponents, special]).astype(np.float32)
     kernel = _identity(len(x))
-    kernel = Kernel(kernel.case, Variant(name))
+    kernel = Emitted(kernel.case, Variant(name))
     (function,) = compiled([kernel])
     found = function(x).astype(float)
     with np.errstate(all="ignore"):
@@ -194,7 +194,7 @@ def test_activations_are_as_exact_as_stated(name):
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_images_and_threads_and_phases_give_the_same_bits(threads):
-    kernel = Kernel(with_sizes(ZOO["conv2d"], C_in=8, C_out=24), Variant("bias+gelu", 1))
+    kernel = Emitted(with_sizes(ZOO["conv2d"], C_in=8, C_out=24), Variant("bias+gelu", 1))
     (function,) = compiled([kernel])
     random = np.random.default_rng(0)
     shapes = kernel.case.operator.shapes(kernel.case.binding)
@@ -209,10 +209,10 @@ def test_images_and_threads_and_phases_give_the_same_bits(threads):
 
 
 # Known bugs: what an epilogue gets wrong, each in its own way. None reads out of bounds.
-SMALL = Kernel(with_sizes(ZOO["conv2d"], C_out=6), Variant(EVERYTHING, 1))
-LARGE = Kernel(with_sizes(ZOO["conv2d"], C_out=24), Variant(EVERYTHING, 1))
-WIDE = Kernel(with_sizes(ZOO["conv2d"], C_out=32), Variant(EVERYTHING, 1, NHWC, NHWC))
-LINES = Kernel(with_sizes(ZOO["conv2d"], C_out=24), Variant(EVERYTHING, 2))
+SMALL = Emitted(with_sizes(ZOO["conv2d"], C_out=6), Variant(EVERYTHING, 1))
+LARGE = Emitted(with_sizes(ZOO["conv2d"], C_out=24), Variant(EVERYTHING, 1))
+WIDE = Emitted(with_sizes(ZOO["conv2d"], C_out=32), Variant(EVERYTHING, 1, NHWC, NHWC))
+LINES = Emitted(with_sizes(ZOO["conv2d"], C_out=24), Variant(EVERYTHING, 2))
 MUTATIONS = {
     "channel of another dimension": (LARGE, r"true, 35, 24, Relu", "true, 7, 5, Relu"),
     "channel of a neighbour": (LARGE, r"place / kInner % kCh", "(place / kInner + 1) % kCh"),
@@ -340,7 +340,7 @@ def test_arrays_that_the_epilogue_does_not_name_are_refused():
         function(x, bias=np.ones(5), scale=channels, residual=y)
     with pytest.raises(UserError, match="residual of the wrong shape"):
         function(x, bias=channels, scale=channels, residual=y[:, :5])
-    (plain,) = compiled([Kernel(SMALL.case)])
+    (plain,) = compiled([Emitted(SMALL.case)])
     plain.pack([np.ones(shape) for shape in shapes.weights])
     with pytest.raises(UserError, match="has other parts"):
         plain(x, bias=channels)
@@ -396,7 +396,7 @@ def test_windows_over_rows(name):
         binding = {"N": 1, "C": 3, "H": h, "W": w, "k": k, "s": 2}
         case = Case(operator, {name: binding[name] for name in operator.variables})
         kernels += [
-            Kernel(case, Variant("bias+residual", 1, order, order)) for order in (None, NHWC)
+            Emitted(case, Variant("bias+residual", 1, order, order)) for order in (None, NHWC)
         ]
     _check_all(kernels)
 
@@ -406,7 +406,7 @@ def test_windows_over_rows_load_what_they_share_once():
         operator = Operator.from_text(WINDOWS[name])
         binding = {"N": 1, "C": 3, "H": 14, "W": 20, "k": 3, "s": 2}
         case = Case(operator, {name: binding[name] for name in operator.variables})
-        assert f"r < {met}; ++r" in Kernel(case).emitted("op")[0], name
+        assert f"r < {met}; ++r" in Emitted(case).emitted("op")[0], name
 
 
 # Blocks of few rows with channels inside, whose rows are vectors together.
@@ -418,11 +418,11 @@ def test_rows_of_small_blocks(name):
             ZOO[name], C_in=terms * blocks, C_out=rows * blocks, T=tokens, g=blocks, s=rows
         )
         for before, after in ((None, None), (None, (0, 2, 1)), ((0, 2, 1), None)):
-            kernels.append(Kernel(case, Variant(EVERYTHING, 2, before, after)))
-            kernels.append(Kernel(case, Variant("bias", 2, before, after), 64))
+            kernels.append(Emitted(case, Variant(EVERYTHING, 2, before, after)))
+            kernels.append(Emitted(case, Variant("bias", 2, before, after), 64))
     _check_all(kernels)
 
 
 def test_rows_of_small_blocks_are_joined():
     case = with_sizes(ZOO["block-diagonal"], C_in=64, C_out=64, T=8, g=16)
-    assert "kLength = 64, kTile = 8" in Kernel(case).emitted("op")[0]
+    assert "kLength = 64, kTile = 8" in Emitted(case).emitted("op")[0]

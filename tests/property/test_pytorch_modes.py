@@ -9,7 +9,7 @@ import torch
 from syno.codegen.emitters import Case
 from syno.codegen.verify.random_cases import random_case
 from syno.operators import zoo
-from syno.operators.kernel import load_kernel
+from syno.operators.emitted import load_module
 
 BATCHES = (1, 3, 8)
 
@@ -28,7 +28,7 @@ def cases(count: int, rank: int | None = None) -> list[tuple[str, Case]]:
 
 def module(case: Case) -> torch.nn.Module:
     torch.manual_seed(0)
-    return load_kernel(case.operator.source(case.binding), keep=False)()
+    return load_module(case.operator.source(case.binding), keep=False)()
 
 
 def inputs(case: Case, batch: int) -> torch.Tensor:

@@ -20,7 +20,7 @@ from syno.network.placeholder import Placeholder
 from syno.operands.layers import fit_to_network
 from syno.operands.lookup import NamedOperator
 from syno.operators import zoo
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 from syno.quantize import Quantized, engines, network, quantize
 from syno.quantize.contractions import MOVES, as_layers
@@ -96,7 +96,7 @@ def test_weights_are_eight_bits_with_a_scale_for_each_channel(digits) -> None:
     before = copy.deepcopy(net.state_dict())
     made = quantize(net, [batch()])
     found = weights(made.net)
-    packs = [m for m in net.modules() if isinstance(m, KernelPack)]
+    packs = [m for m in net.modules() if isinstance(m, Layer)]
     # Two contractions in each operator, the stem, the shortcut, the head.
     assert len(found) == 2 * len(packs) + 3
     for weight in found.values():
@@ -154,9 +154,9 @@ def test_operators_of_the_zoo_lose_little(name, digits) -> None:
     assert set(made.float_parts) == ({"sum"} if name == "pooled-conv" else set())
 
 
-def _pack(seed: int) -> KernelPack | None:
+def _pack(seed: int) -> Layer | None:
     case = random_case(seed).case
-    return None if case.operator.batch is None else KernelPack(case.operator, case.binding)
+    return None if case.operator.batch is None else Layer(case.operator, case.binding)
 
 
 def test_random_operators_as_layers_compute_the_same() -> None:
@@ -180,7 +180,7 @@ def test_random_operators_as_layers_compute_the_same() -> None:
     assert layers > 4 * left
 
 
-def network_input(pack: KernelPack) -> list[int]:
+def network_input(pack: Layer) -> list[int]:
     """The sizes of a sample."""
     return pack.operator.shapes(pack.binding).input[1:]
 

@@ -13,7 +13,7 @@ from syno.codegen.native import find_compiler
 from syno.codegen.native.compiler import Compiler
 from syno.data import load
 from syno.engines.onnx import OnnxRuntime
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.study.evaluate import engines
 from syno.study.evaluate.engines import decide, kernels
 from syno.study.evaluate.evaluator import NetworkEvaluator
@@ -136,7 +136,7 @@ def forget_kernels():
 
 def test_the_slowdown_is_that_of_compiled_steps(evaluator, operator):
     net, _ = evaluator.network.with_operator(operator)
-    (pack, *_) = (each for each in net.modules() if isinstance(each, KernelPack))
+    (pack, *_) = (each for each in net.modules() if isinstance(each, Layer))
     with kernels(net, "compiled", pytest.fail) as reason:
         assert reason is None
         calls = []

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 import syno
 from syno.codegen.native import QUICK_FLAGS
-from syno.codegen.torch_op import Kernel, KernelLayer
+from syno.codegen.torch_op import Kernel, ResizableLayer
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.kernel import load_together
 from syno.codegen.torch_op.record import KernelRecord
@@ -283,7 +283,7 @@ def test_training_is_refused_and_no_grad_is_not():
 
 def test_a_layer_makes_a_kernel_for_each_size():
     weight, bias = _integers((6, 4, 3, 3)), _integers((6,), 1)
-    layer = KernelLayer(
+    layer = ResizableLayer(
         zoo.load("conv2d"), SMALL, [weight], epilogue="bias+relu", channel_values=bias
     )
     compiled = torch.compile(layer, fullgraph=True)

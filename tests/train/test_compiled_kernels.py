@@ -13,7 +13,7 @@ from syno import UserError, models
 from syno.codegen.native import find_compiler, kernels, no_compiler
 from syno.codegen.native.kernels import WrongKernelError, compiled_kernels
 from syno.operators import zoo
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 
 pytestmark = pytest.mark.skipif(no_compiler() is not None, reason="there is no C++ compiler")
 
@@ -26,12 +26,12 @@ def network(name: str = "operator-1") -> nn.Module:
     operator = zoo.load(name)
     for slot in syno.slots(net).values():
         sizes = SIZES | slot.binding
-        slot.replace(KernelPack(operator, {name: sizes[name] for name in operator.variables}))
+        slot.replace(Layer(operator, {name: sizes[name] for name in operator.variables}))
     return net
 
 
-def packs(net: nn.Module) -> list[KernelPack]:
-    return [module for module in net.modules() if isinstance(module, KernelPack)]
+def packs(net: nn.Module) -> list[Layer]:
+    return [module for module in net.modules() if isinstance(module, Layer)]
 
 
 def gradients(net: nn.Module) -> list[torch.Tensor]:

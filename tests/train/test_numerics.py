@@ -15,7 +15,7 @@ from syno import Operator, Specification, UserError
 from syno.data import DataSet, load
 from syno.network.placeholder import slots
 from syno.operators import zoo
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.study.evaluate.network import Network
 from syno.train import Fidelity, accuracy, fidelity, train
 from syno.train.images import ImageTask
@@ -77,9 +77,9 @@ def test_a_network_of_one_size_is_refused_before_it_trains(
     assert net.training
 
 
-def operators(net: nn.Module) -> list[KernelPack]:
+def operators(net: nn.Module) -> list[Layer]:
     """Of a network, in order."""
-    return [module for module in net.modules() if isinstance(module, KernelPack)]
+    return [module for module in net.modules() if isinstance(module, Layer)]
 
 
 def test_operators_grow_with_the_images_and_keep_their_weights(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit, Moments, Shared, fit
 from syno.network.placeholder import Placeholder, checked_slots
 from syno.network.surgery import fill
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 
 
@@ -111,7 +111,7 @@ def fit_slots(
     ]
 
 
-def set_weights(kernel: KernelPack, fitted: Fit) -> None:
+def set_weights(kernel: Layer, fitted: Fit) -> None:
     """Give a kernel the weights of a fit."""
     with torch.no_grad():
         for parameter, weight in zip(kernel.kernel.parameters(), fitted.weights, strict=True):

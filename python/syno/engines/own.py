@@ -69,7 +69,7 @@ class Library:
                 net,
                 example.clone(),
                 batch=True,
-                pack=None,
+                layer=None,
                 seed=0,
                 reference=net,
                 precision=self.precision,

@@ -6,13 +6,13 @@ import torch
 from torch import nn
 
 from syno.codegen.torch_op import Kernel
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 
 
 class CompiledLayer(nn.Module):
     """A call of a compiled kernel with its weights. key, epilogue: of the kernel."""
 
-    def __init__(self, kernel: Kernel, layer: Layer) -> None:
+    def __init__(self, kernel: Kernel, layer: TracedLayer) -> None:
         super().__init__()
         self.name = layer.name
         self.key = kernel.key

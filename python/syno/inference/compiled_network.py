@@ -24,7 +24,7 @@ from syno.data import progress
 from syno.inference.arguments import Argument, check_call, with_one_batch
 from syno.inference.chains import Fast, timed
 from syno.inference.compiled_layer import CompiledLayer
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import Kept, layers_of
 from syno.inference.passes.pools import put_pools
@@ -207,7 +207,9 @@ def compile_layers(prepared: Prepared) -> None:
     _compiled({str(node.target): layer for node, layer in layers.items()}, COMPILE, tuned=True)
 
 
-def _compiled(layers: dict[str, Layer], missing: str, tuned: bool) -> dict[str, CompiledLayer]:
+def _compiled(
+    layers: dict[str, TracedLayer], missing: str, tuned: bool
+) -> dict[str, CompiledLayer]:
     """The layers as kernels, each of which is compiled once, several at the same time."""
     groups: dict[tuple[str, str, int], list[str]] = {}
     for name, layer in layers.items():
@@ -239,7 +241,7 @@ def _team() -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _kernel(layer: Layer, missing: str, tuned: bool) -> Kernel | None:
+def _kernel(layer: TracedLayer, missing: str, tuned: bool) -> Kernel | None:
     """The compiled kernel of a layer; None where there is none."""
     found = layer.computation
     tuning = find_tuning(found.planned(), threads=torch.get_num_threads()) if tuned else ""
@@ -261,7 +263,7 @@ def _why() -> str:
     return (no_compiler() or "its kernel is not in the cache").partition("\n")[0]
 
 
-def _row(layer: Layer, kernel: bool) -> ReportRow:
+def _row(layer: TracedLayer, kernel: bool) -> ReportRow:
     return ReportRow(layer.name, layer.kind, kernel, layer.parts.text, "" if kernel else _why())
 
 
@@ -294,7 +296,7 @@ def _more(inputs: tuple[torch.Tensor, ...], batched: Sequence[bool]) -> tuple[to
 def _check(
     net: nn.Module,
     compiled: CompiledNetwork,
-    references: dict[str, Layer],
+    references: dict[str, TracedLayer],
     inputs: tuple[torch.Tensor, ...],
 ) -> None:
     """UserError naming the first layer that differs, if the results of both networks do."""
@@ -317,7 +319,7 @@ def _check(
 class _Compare(fx.Interpreter):
     """Runs a graph, and compares each compiled layer with the operator in PyTorch."""
 
-    def __init__(self, graph: fx.GraphModule, references: dict[str, Layer]) -> None:
+    def __init__(self, graph: fx.GraphModule, references: dict[str, TracedLayer]) -> None:
         super().__init__(graph)
         self.extra_traceback = False  # the error is about the layer, not about this graph
         self.references = references

@@ -11,7 +11,7 @@ from torch import nn
 
 from syno import _core
 from syno.codegen.torch_op.epilogue import Epilogue
-from syno.operators.kernel import load_kernel
+from syno.operators.emitted import load_module
 from syno.operators.operator import Operator
 
 CONVOLUTION, LINEAR, SLOT = "convolution", "linear", "operator"
@@ -75,7 +75,7 @@ class Parts:
         return torch.cat([bias, self.scale])
 
 
-class Layer(nn.Module):
+class TracedLayer(nn.Module):
     """Computes with the module that is emitted for the operator, as what replaces it does.
 
     name: of the module in the network; kind: what it was there; channel: the dimension of the
@@ -112,7 +112,7 @@ class Layer(nn.Module):
     def _reference(self) -> nn.Module:
         if self._module is None:
             found = self.computation
-            made = load_kernel(found.operator.source(found.binding))()
+            made = load_module(found.operator.source(found.binding))()
             for parameter, weight in zip(made.parameters(), self.weights, strict=True):
                 parameter.requires_grad_(False).copy_(weight)
             self._module = made.eval()

@@ -23,9 +23,9 @@ from syno.inference.trace import Outline, Traced, changed_inputs, trace
 
 @dataclass(frozen=True)
 class Prepared:
-    """graph: with a `Layer` in place of every layer that an operator can be; kept: the others;
-    batch: whether the graph takes any batch size. readers: the numbers of the inputs that each
-    result depends on, where there are several with a batch whose samples do not meet."""
+    """graph: with a `TracedLayer` in place of every layer that an operator can be; kept: the
+    others; batch: whether the graph takes any batch size. readers: the numbers of the inputs that
+    each result depends on, where there are several with a batch whose samples do not meet."""
 
     graph: fx.GraphModule
     kept: list[Kept]
@@ -78,7 +78,7 @@ def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
                 f"  expected: a result [N, ...] of an input {['N', *x.shape[1:]]}"
             )
     for_one(traced.graph)
-    return folded(Traced(traced.graph, traced.packs, batch=False))
+    return folded(Traced(traced.graph, traced.layers, batch=False))
 
 
 def folded(traced: Traced, *, convolutions: bool = True) -> Prepared:

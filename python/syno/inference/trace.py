@@ -20,7 +20,7 @@ from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
 from syno._util.trial_calls import agree, copies, keeps_state, random_like
 from syno.network.placeholder import Placeholder, slots
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 
 # Batch size that a network of any batch size is traced with; torch takes 1 as fixed.
 _TRACED_BATCH = 3
@@ -48,21 +48,21 @@ SLOT = torch.ops.syno_inference.slot.default
 @dataclass(frozen=True)
 class Traced:
     """graph: in evaluation mode, without operators in place but the last ones, which change inputs
-    as the network does. A call of `SLOT` has the number of the kernel pack in `packs`. batch:
+    as the network does. A call of `SLOT` has the number of the kernel pack in `layers`. batch:
     whether the inputs that `batched_inputs` names take any size of their first dimension."""
 
     graph: fx.GraphModule
-    packs: list[TracedPack]
+    layers: list[TracedOperator]
     batch: bool
 
 
 @dataclass(frozen=True)
-class TracedPack:
+class TracedOperator:
     """A kernel pack with its name in the network; channel: the dimension of channels in its output,
     where the slot around it says so."""
 
     name: str
-    pack: KernelPack
+    layer: Layer
     channel: int | None = None
 
 
@@ -76,9 +76,9 @@ class _Marker(nn.Module):
         self.batched = batched
 
     @classmethod
-    def of(cls, number: int, pack: KernelPack) -> _Marker:
-        shape = pack.operator.shapes(pack.binding).output
-        return cls(number, shape, pack.operator.batch is not None)
+    def of(cls, number: int, layer: Layer) -> _Marker:
+        shape = layer.operator.shapes(layer.binding).output
+        return cls(number, shape, layer.operator.batch is not None)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         shape = [x.shape[0], *self.shape[1:]] if self.batched else self.shape
@@ -122,27 +122,27 @@ def trace(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> T
     marked = copy_network(net)
     with torch.no_grad():
         _run(marked, inputs)  # slots learn the sizes of their maps
-    packs: list[TracedPack] = []
-    for name, pack in _packs(marked):
-        marker = _Marker.of(len(packs), pack)
-        packs.append(_traced_pack(marked, name, pack))
+    layers: list[TracedOperator] = []
+    for name, layer in _layers(marked):
+        marker = _Marker.of(len(layers), layer)
+        layers.append(_traced_operator(marked, name, layer))
         if name:
             path, _, last = name.rpartition(".")
             setattr(marked.get_submodule(path), last, marker)
         else:
             marked = marker
     graph, any_batch = _exported(marked, inputs, batch=batch)
-    return Traced(graph, packs, any_batch)
+    return Traced(graph, layers, any_batch)
 
 
-def _packs(net: nn.Module) -> list[tuple[str, KernelPack]]:
-    return [(name, each) for name, each in net.named_modules() if isinstance(each, KernelPack)]
+def _layers(net: nn.Module) -> list[tuple[str, Layer]]:
+    return [(name, each) for name, each in net.named_modules() if isinstance(each, Layer)]
 
 
-def _traced_pack(net: nn.Module, name: str, pack: KernelPack) -> TracedPack:
+def _traced_operator(net: nn.Module, name: str, layer: Layer) -> TracedOperator:
     holder = net.get_submodule(name.rpartition(".")[0]) if name else None
     channel = holder.channel if isinstance(holder, Placeholder) else None
-    return TracedPack(name.removesuffix(".layer") or "network", pack, channel)
+    return TracedOperator(name.removesuffix(".layer") or "network", layer, channel)
 
 
 class Outline:
@@ -170,13 +170,13 @@ class Outline:
 
     def traced(self, net: nn.Module) -> Traced | None:
         """The graph of a network; None where not all of its slots hold operators."""
-        packs = _packs(net)
+        layers = _layers(net)
         shapes = {
-            name: tuple(pack.operator.shapes(pack.binding).output)[1:]
-            for name, pack in packs
-            if pack.operator.batch is not None
+            name: tuple(layer.operator.shapes(layer.binding).output)[1:]
+            for name, layer in layers
+            if layer.operator.batch is not None
         }
-        if list(shapes.items()) != list(self._shapes.items()) or len(packs) != len(shapes):
+        if list(shapes.items()) != list(self._shapes.items()) or len(layers) != len(shapes):
             return None
         state = {
             **dict(net.named_parameters(remove_duplicate=False)),
@@ -187,7 +187,7 @@ class Outline:
             path: state.get(path.removeprefix(self._prefix), attribute(self._graph, path))
             for path in [str(node.target) for node in graph.nodes if node.op == "get_attr"]
         }
-        found = [_traced_pack(net, name, pack) for name, pack in packs]
+        found = [_traced_operator(net, name, layer) for name, layer in layers]
         return Traced(fx.GraphModule(held, graph), found, self._batch)
 
 

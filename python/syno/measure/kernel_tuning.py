@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from syno import _core
 from syno._util import checks
 from syno._util.threads import check_threads
-from syno.codegen.native import FLAGS, NativeFunction, Variant, compile_functions, compile_operator
+from syno.codegen.native import FLAGS, Function, Variant, compile_functions, compile_operator
 from syno.codegen.native.trial import trial
 from syno.codegen.native.tuning_cache import Tuning, held_tuning, keep_tuning
 from syno.measure.plans import LEAST_GAIN
@@ -181,7 +181,7 @@ class _Search:
             named = [best] if gains[best][0] >= LEAST_GAIN else []
         return (named[0], gains[best][1]) if named else ("", 1.0)
 
-    def _built(self, tunings: Sequence[str]) -> list[NativeFunction]:
+    def _built(self, tunings: Sequence[str]) -> list[Function]:
         sources, variants = [], [Variant(tuning=tuning) for tuning in tunings]
         for number, tuning in enumerate(tunings):
             name = f"syno_operator_{number}"
@@ -194,10 +194,10 @@ class _Search:
             function.pack(self._weights)
         return functions
 
-    def _result(self, function: NativeFunction) -> NDArray[np.float32]:
+    def _result(self, function: Function) -> NDArray[np.float32]:
         return function(self._x, self._threads)
 
-    def _prepared(self, function: NativeFunction) -> Callable[[], None]:
+    def _prepared(self, function: Function) -> Callable[[], None]:
         return function.prepared(self._x, np.empty_like(self._expected), self._threads)
 
 

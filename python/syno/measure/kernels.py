@@ -382,7 +382,7 @@ def torch_runner(
 
     Compiled forms are compared with the eager module. UserError if they differ.
     """
-    from syno.operators.kernel import load_kernel
+    from syno.operators.emitted import load_module
 
     if form == STRAIGHTFORWARD:
         number = straightforward_plan(operator, binding)
@@ -390,7 +390,7 @@ def torch_runner(
     macs = operator.numbered_plan(binding, number).macs
     torch.manual_seed(0)
     # Dynamo of some versions imports the module by its name, so it has to be there.
-    module = load_kernel(source)().eval().to(device)
+    module = load_module(source)().eval().to(device)
     x = torch.randn(operator.shapes(binding).input).to(device)
     call = _checked_form(name, module, x, form)
     outputs = math.prod(operator.shapes(binding).output)

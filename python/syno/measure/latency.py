@@ -16,7 +16,7 @@ from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.verify import Verification
 from syno.measure.timing import Controls, Timing, control, interleaved, streaming
-from syno.network.placeholder import KernelPack
+from syno.operators.layer import Layer
 
 LEAST_REPEATS = 20
 # From a network, its input and a number of threads, a function that runs the network once.
@@ -164,7 +164,7 @@ def _check_counts(repeats: int, warmup: int, threads: int) -> None:
 def _check_verified(net: nn.Module, verifications: Iterable[Verification]) -> None:
     passed = {v.source_hash for v in verifications if isinstance(v, Verification) and v.passed}
     for name, module in net.named_modules():
-        if isinstance(module, KernelPack) and module.source_hash not in passed:
+        if isinstance(module, Layer) and module.source_hash not in passed:
             raise UserError(
                 f"the operator in '{name}' has no passed verification\n"
                 f"  in binding {module.binding}\n"

@@ -10,19 +10,19 @@ from syno._util.errors import UserError
 from syno.measure.plans import choose_plan
 from syno.operators.operator import Operator
 
-Layer = dict[str, Any]
+LayerCosts = dict[str, Any]
 
 
-def layer_costs(operator: Operator, given: Sequence[dict[str, int]]) -> list[Layer]:
+def layer_costs(operator: Operator, given: Sequence[dict[str, int]]) -> list[LayerCosts]:
     """Return the costs under the given bindings, or under those of the specification."""
     specification = operator.specification
     if given or specification is None:
         pairs = [(binding, 1) for binding in given]
     else:
         pairs = list(zip(specification.bindings, specification.multiplicities, strict=True))
-    layers: list[Layer] = []
+    layers: list[LayerCosts] = []
     for binding, count in pairs:
-        entry: Layer = {"binding": binding, "multiplicity": count}
+        entry: LayerCosts = {"binding": binding, "multiplicity": count}
         try:
             entry |= {"macs": operator.macs(binding), "params": operator.params(binding)}
             entry["weights"] = [list(shape) for shape in operator.weight_shapes(binding)]
@@ -36,7 +36,7 @@ def layer_costs(operator: Operator, given: Sequence[dict[str, int]]) -> list[Lay
 
 
 def add_plans(
-    operator: Operator, layers: Sequence[Layer], limit: int, *, fold_weights: bool
+    operator: Operator, layers: Sequence[LayerCosts], limit: int, *, fold_weights: bool
 ) -> None:
     """Add the cheapest plans to each layer that the operator fits."""
     for layer in layers:
@@ -56,7 +56,7 @@ def add_plans(
 
 def add_times(
     operator: Operator,
-    layers: Sequence[Layer],
+    layers: Sequence[LayerCosts],
     limit: int,
     *,
     fold_weights: bool,

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from syno._util.errors import UserError
 from syno.measure.plans import EMITTERS, choose_plan
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 
 
@@ -58,6 +58,6 @@ class PlanChoices:
             self.found.append(row)
         return choice.number
 
-    def of_pack(self, pack: KernelPack) -> int:
+    def of_layer(self, layer: Layer) -> int:
         """That of an operator in a network."""
-        return self.of(pack.operator, pack.binding)
+        return self.of(layer.operator, layer.binding)

@@ -40,7 +40,7 @@ from syno.measure.timing import (
     control,
     interleaved,
 )
-from syno.operators.kernel import load_kernel, source_hash
+from syno.operators.emitted import load_module, source_hash
 from syno.operators.operator import MOST_PLANS, Operator
 from syno.operators.specification import Binding
 
@@ -258,7 +258,7 @@ def _built(
     if not verification.passed:
         raise UserError(f"the code of plan {number} is wrong: {verification.failure}")
     with torch.random.fork_rng(devices=[]):
-        module = load_kernel(source, keep=False)().eval()
+        module = load_module(source, keep=False)().eval()
     data = torch.from_numpy(x)
     return _Code(number, lambda: module(data), verification.outputs, moved)
 

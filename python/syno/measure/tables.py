@@ -9,11 +9,11 @@ from syno._util import numbers as fmt
 from syno._util.tables import Table
 
 if TYPE_CHECKING:
-    from syno.measure.layer_costs import Layer
+    from syno.measure.layer_costs import LayerCosts
     from syno.measure.roofline import Roofline
 
 
-def layers_table(layers: Sequence[Layer]) -> Table:
+def layers_table(layers: Sequence[LayerCosts]) -> Table:
     """Return a table of the costs of an operator in each layer."""
     return Table.of(
         layers,
@@ -28,25 +28,25 @@ def layers_table(layers: Sequence[Layer]) -> Table:
     )
 
 
-def _fits(layer: Layer) -> bool:
+def _fits(layer: LayerCosts) -> bool:
     return "does_not_fit" not in layer
 
 
-def plans_table(layer: Layer) -> Table:
+def plans_table(layer: LayerCosts) -> Table:
     """Return a table of the costs and times of the plans of a layer."""
     measured = layer["measured"]
 
-    def time(name: str) -> Callable[[tuple[int, Layer]], str]:
+    def time(name: str) -> Callable[[tuple[int, LayerCosts]], str]:
         unit = "x" if name == "speedup" else ""
         places = 2 if name == "speedup" else 3
 
-        def shown(row: tuple[int, Layer]) -> str:
+        def shown(row: tuple[int, LayerCosts]) -> str:
             times = row[1]["measured"]
             return "" if times is None else f"{times[name]:.{places}f}{unit}"
 
         return shown
 
-    def remark(row: tuple[int, Layer]) -> str:
+    def remark(row: tuple[int, LayerCosts]) -> str:
         number, times = row[0], row[1]["measured"]
         if times is None:
             return "exceeds the memory for a measurement"
@@ -83,7 +83,7 @@ def _bandwidth(level: int) -> Callable[[Roofline], str]:
     return lambda measured: f"{measured.levels[level].bytes_per_s / 1e9:,.0f}"
 
 
-def selection_in_words(measured: Layer) -> str:
+def selection_in_words(measured: LayerCosts) -> str:
     """Describe the selected plan of a layer."""
     count = measured["threads"]
     return (

@@ -16,7 +16,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno.codegen import emitters
-from syno.codegen.native import NativeFunction
+from syno.codegen.native import Function
 from syno.codegen.verify.check import Comparison, MismatchError
 from syno.operators.operator import Operator
 
@@ -169,7 +169,7 @@ def training_step(net: nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
 
 
 def check_native(
-    name: str, operator: Operator, binding: dict[str, int], function: NativeFunction, threads: int
+    name: str, operator: Operator, binding: dict[str, int], function: Function, threads: int
 ) -> int:
     """Compares the function itself with the interpreter; how many outputs. UserError if wrong."""
 

@@ -16,7 +16,7 @@ from syno._util.errors import UserError
 from syno.network.layer_data import WeightShape, is_plain
 from syno.network.layers import divides_map
 from syno.operators.initialization import Reference, reference_of
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.operators.specification import Specification, checked_binding
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ class Placeholder(nn.Module):
             return Reference()
         return reference_of(self.original, self._whole)
 
-    def check_kernel(self, pack: KernelPack) -> None:
+    def check_kernel(self, pack: Layer) -> None:
         """UserError when the kernel maps other shapes than the slot's."""
         self._check_shapes((pack.operator.input, pack.operator.output), pack.binding)
 
@@ -498,4 +498,4 @@ def checked_slots(net: nn.Module) -> dict[str, Placeholder]:
     return found
 
 
-__all__ = ["KernelPack", "Placeholder", "checked_slots", "slots", "tensors_without_slots"]
+__all__ = ["Placeholder", "checked_slots", "slots", "tensors_without_slots"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.network.layers import LayerReport
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
 Progress = Callable[[int, int, int], bool]
 
@@ -242,7 +242,7 @@ class Sampler:
             found["orbits"] = counts["orbits"]
         return found
 
-    def replace(self, net: nn.Module, kernel_packs: Sequence[KernelPack]) -> LayerReport:
+    def replace(self, net: nn.Module, kernel_packs: Sequence[Layer]) -> LayerReport:
         """Put kernel packs into the slots of a network with the same bindings.
 
         A slot without a pack of its binding keeps its original layer.

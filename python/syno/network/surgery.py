@@ -39,13 +39,13 @@ from syno.network.layers import (
     reasons,
 )
 from syno.network.placeholder import (
-    KernelPack,
     Placeholder,
     checked_slots,
     slots,
 )
 from syno.network.rehearsal import SlotPlan, kept_by_rehearsal
 from syno.network.trace import Shapes, checked_example, trace
+from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 
@@ -206,7 +206,7 @@ def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerR
     def pack(slot: Placeholder) -> nn.Module:
         binding = slot.binding_of(operator)
         if not scaled:
-            return KernelPack(operator, operator.complete(binding), reference=None)
+            return Layer(operator, operator.complete(binding), reference=None)
         return operator.kernel_pack(binding, reference=slot.reference)
 
     fill(found, pack)
@@ -267,13 +267,13 @@ def slot_bindings(net: nn.Module, specification: Specification) -> SlotBindings:
 
 
 def replace_with_packs(
-    net: nn.Module, packs: Sequence[KernelPack], specification: Specification
+    net: nn.Module, packs: Sequence[Layer], specification: Specification
 ) -> LayerReport:
     """`Sampler.replace`."""
     found = checked_slots(net)
     waiting = list(packs)
     for pack in waiting:
-        if not isinstance(pack, KernelPack):
+        if not isinstance(pack, Layer):
             raise UserError(
                 f"expected kernel packs, got {type(pack).__name__}\n"
                 "  what to do: use kernel_packs = operator.construct_kernel_packs()"
@@ -303,7 +303,7 @@ def fill(found: dict[str, Placeholder], pack: Callable[[Placeholder], nn.Module]
     for slot in found.values():
         try:
             kernel = pack(slot)
-            if isinstance(kernel, KernelPack):
+            if isinstance(kernel, Layer):
                 slot.check_kernel(kernel)
         except UserError as error:
             slot.restore()
@@ -355,7 +355,7 @@ def _current(row: LayerRow, slot: Placeholder, ran: bool) -> LayerRow:
     kernel = slot.kernel
     if kernel is not None and slot.inherited and slot.shapes is None and ran:
         return replace(row, status="kept", reason="no call of the network reached its slot")
-    if isinstance(kernel, KernelPack):
+    if isinstance(kernel, Layer):
         macs = row.runs * kernel.operator.macs(kernel.binding)
         params = kernel.operator.params(kernel.binding)
         return replace(row, status="replaced", reason="", new_macs=macs, new_params=params)

@@ -20,7 +20,7 @@ from syno.operators.weights import WeightNames, number_array
 
 if TYPE_CHECKING:
     from syno.operators.initialization import Reference
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
 Array = NDArray[Any]
 Weights = Sequence[ArrayLike] | Mapping[str, ArrayLike]
@@ -486,7 +486,7 @@ class Operator:
         plan: int = 1,
         fold_weights: bool = False,
         reference: Reference | None = None,
-    ) -> KernelPack:
+    ) -> Layer:
         """Return a new PyTorch module that computes the operator under a binding.
 
         Args:
@@ -496,12 +496,12 @@ class Operator:
                 outputs have variance 1 for inputs of variance 1.
         """
         from syno.operators.initialization import Reference
-        from syno.operators.kernel import KernelPack
+        from syno.operators.layer import Layer
 
         binding = self.complete(binding)
-        return KernelPack(self, binding, plan, fold_weights, reference or Reference())
+        return Layer(self, binding, plan, fold_weights, reference or Reference())
 
-    def construct_kernel_packs(self) -> list[KernelPack]:
+    def construct_kernel_packs(self) -> list[Layer]:
         """Return a PyTorch module for each layer of the specification, in the order of bindings.
 
         Layers that the operator does not fit are omitted.

@@ -6,16 +6,16 @@ Device              what a prediction knows of a processor
 """
 
 from syno.prediction.device import Device
-from syno.prediction.predictor import Kernel, LatencyPrediction, LatencyPredictor, LatencySample
+from syno.prediction.predictor import LatencyPrediction, LatencyPredictor, LatencySample, Workload
 from syno.prediction.work import RESOURCES, Work, kernel_work
 
 __all__ = [
     "RESOURCES",
     "Device",
-    "Kernel",
     "LatencyPrediction",
     "LatencyPredictor",
     "LatencySample",
     "Work",
+    "Workload",
     "kernel_work",
 ]

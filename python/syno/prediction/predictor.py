@@ -29,7 +29,7 @@ _MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Workload:
     """An operator under a binding as compiled code, `count` times."""
 
     operator: Operator
@@ -46,7 +46,7 @@ class LatencySample:
     when the uncertainty is calibrated.
     """
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[Workload, ...]
     seconds: float
     device: Device
     network: str = ""
@@ -127,7 +127,7 @@ class LatencyPredictor:
 
     def predict(
         self,
-        kernels: Operator | Sequence[Kernel],
+        kernels: Operator | Sequence[Workload],
         binding: Mapping[str, int] | str | None = None,
         *,
         device: Device | None = None,
@@ -145,13 +145,13 @@ class LatencyPredictor:
             UserError: the operator does not fit the binding.
         """
         if isinstance(kernels, Operator):
-            kernels = (Kernel(kernels, kernels.complete(binding or {})),)
+            kernels = (Workload(kernels, kernels.complete(binding or {})),)
         (found,) = self.predict_many([kernels], device=device, network=network)
         return found
 
     def predict_many(
         self,
-        networks: Sequence[Sequence[Kernel]],
+        networks: Sequence[Sequence[Workload]],
         *,
         device: Device | None = None,
         network: str = "",
@@ -172,7 +172,7 @@ class LatencyPredictor:
             )
         ]
 
-    def work(self, kernel: Kernel, device: Device | None = None) -> Work:
+    def work(self, kernel: Workload, device: Device | None = None) -> Work:
         """Return the work of one kernel, once, on a device (default: `device`)."""
         device = device or self.device
         binding = dict(kernel.binding)
@@ -181,7 +181,7 @@ class LatencyPredictor:
             self._works[key] = kernel_work(kernel.operator.canonical, binding, device)
         return self._works[key]
 
-    def _subject(self, kernels: Sequence[Kernel], device: Device, network: str) -> Subject:
+    def _subject(self, kernels: Sequence[Workload], device: Device, network: str) -> Subject:
         total = no_work()
         for kernel in kernels:
             total = total + self.work(kernel, device) * kernel.count
@@ -284,7 +284,7 @@ def _sample(
         raise TypeError("a latency is a number")
     return LatencySample(
         kernels=tuple(
-            Kernel(operators[place], {str(k): int(v) for k, v in binding.items()}, int(count))
+            Workload(operators[place], {str(k): int(v) for k, v in binding.items()}, int(count))
             for place, binding, count in kernels
         ),
         seconds=float(seconds),

@@ -14,7 +14,7 @@ import torch
 from torch import fx, nn
 from torch.export import ExportedProgram
 
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 
 _ATEN = torch.ops.aten
 _CONVOLUTIONS: dict[object, type[nn.Conv1d] | type[nn.Conv2d] | type[nn.Conv3d]] = {
@@ -49,7 +49,7 @@ MOVES = frozenset(
 )
 
 
-def as_layers(pack: KernelPack) -> fx.GraphModule:
+def as_layers(pack: Layer) -> fx.GraphModule:
     """What the operator computes, as a graph of convolutions with constant weights and of moves.
 
     A contraction that is no convolution and no einsum of data with a weight stays as it is.
@@ -60,7 +60,7 @@ def as_layers(pack: KernelPack) -> fx.GraphModule:
     return _Layers(exported, pack.kernel.state_dict()).built()
 
 
-def _input_sizes(pack: KernelPack) -> list[int]:
+def _input_sizes(pack: Layer) -> list[int]:
     from syno import _core
 
     return [_core.evaluate_size(size, pack.binding) for size in pack.operator.input[1:]]

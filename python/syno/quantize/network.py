@@ -19,7 +19,7 @@ from syno._util.tensors import check_network
 from syno.network.exchange import exchange
 from syno.network.placeholder import Placeholder
 from syno.network.trace import trace
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.quantize.calibration import checked_batches, scores_of
 from syno.quantize.contractions import MOVES, as_layers
 from syno.quantize.fx_mode import fx_mode
@@ -122,7 +122,7 @@ def _as_layers(net: nn.Module, x: torch.Tensor) -> nn.Module:
     for slot in [module for module in flat.modules() if isinstance(module, Placeholder)]:
         if slot.layer is not None:  # an empty one that runs is an error above
             _put(flat, slot, _of_slot(slot) if slot.kernel is not None else slot.layer)
-    for pack in [module for module in flat.modules() if isinstance(module, KernelPack)]:
+    for pack in [module for module in flat.modules() if isinstance(module, Layer)]:
         _put(flat, pack, as_layers(pack))
     with torch.no_grad():
         found = flat(x)
@@ -159,7 +159,7 @@ def _of_slot(slot: Placeholder) -> nn.Module:
     """A filled slot as layers one after the other."""
     layers: list[nn.Module] = [] if slot.pool is None else [slot.pool]
     assert slot.kernel is not None
-    kernel = as_layers(slot.kernel) if isinstance(slot.kernel, KernelPack) else slot.kernel
+    kernel = as_layers(slot.kernel) if isinstance(slot.kernel, Layer) else slot.kernel
     layers.append(kernel)
     if slot.bias is not None:
         if isinstance(kernel, fx.GraphModule) and (last := _last_layer(kernel)) is not None:

@@ -16,10 +16,10 @@ from syno.codegen.verify import verify
 from syno.engines import engine as engines
 from syno.measure.latency import Measurement, latency
 from syno.network import models
-from syno.network.placeholder import KernelPack
 from syno.network.substitute import replace as put
 from syno.operands.layers import fit_to_network, layer_specification
 from syno.operands.lookup import NamedOperator, named_operators
+from syno.operators.layer import Layer
 from syno.store import Bundle, BundleRow, DeviceMeasurement, capture_environment
 from syno.store.records import canonical_json, utc_now
 from syno.study.evaluate.parts import measurement_result, verification_result
@@ -107,8 +107,8 @@ def _row(
     net = copy_network(template)
     operator = fit_to_network(named, net, binding)
     put(net, operator)
-    packs = [module for module in net.modules() if isinstance(module, KernelPack)]
-    bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
+    layers = [module for module in net.modules() if isinstance(module, Layer)]
+    bindings = {canonical_json(layer.binding): layer.binding for layer in layers}
     checks = [verify(operator, each) for each in bindings.values()]
     failed = next((check for check in checks if not check.passed), None)
     if failed is not None:

@@ -28,7 +28,7 @@ from syno.measure.kernels import bindings_of, compiled_runner, control_runner
 from syno.measure.timing import NOISE, WARM_UP, Timing, interleaved
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.prediction import Device, Kernel, LatencySample
+from syno.prediction import Device, LatencySample, Workload
 from syno.space.space import Space
 from syno_lab.experiments.kernels import zoo_operators
 
@@ -76,7 +76,7 @@ class KernelRow:
     def sample(self, device: Device) -> LatencySample:
         """Return its best time as a sample."""
         assert self.best_ms is not None
-        kernel = Kernel(Operator.from_text(self.text), self.binding)
+        kernel = Workload(Operator.from_text(self.text), self.binding)
         return LatencySample((kernel,), self.best_ms / 1e3, device, family=self.family)
 
 

@@ -14,7 +14,7 @@ from syno.adaptation.pipeline.screening import Fits
 from syno.adaptation.pipeline.subject import Subject
 from syno.adaptation.slots import set_weights
 from syno.network.placeholder import Placeholder, slots
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 
 Choice = Mapping[str, Candidate]
 
@@ -52,12 +52,12 @@ def assembled(
     originals = slots(subject.original)
     changed = False
     for name, candidate in choice.items():
-        pack = found[name].kernel
-        if isinstance(pack, KernelPack):
+        layer = found[name].kernel
+        if isinstance(layer, Layer):
             both = None
             if refit and changed:
                 both = _behind(net, found[name], subject.original, originals[name], refit)
-            set_weights(pack, fits.fit(name, candidate, both))
+            set_weights(layer, fits.fit(name, candidate, both))
         changed = changed or candidate is not ORIGINAL_LAYER
     if changed:
         subject.refresh(net)
@@ -72,8 +72,8 @@ def _fill(slot: Placeholder, kind: Kind, candidate: Candidate) -> None:
         return
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        pack = candidate.operator.kernel_pack(kind.binding(candidate), reference=slot.reference)
-    slot.replace(pack.train(slot.training))
+        layer = candidate.operator.kernel_pack(kind.binding(candidate), reference=slot.reference)
+    slot.replace(layer.train(slot.training))
 
 
 def _behind(

@@ -203,11 +203,11 @@ def command(given: _Arguments) -> int:
 
 def _key(subject: Subject) -> str | None:
     """Return the key of the operator that is exported; None for a network without one."""
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
-    packs = [each for each in subject.module.modules() if isinstance(each, KernelPack)]
-    packs += [] if subject.pack is None else [subject.pack]
-    return packs[0].operator.key if packs else None
+    layers = [each for each in subject.module.modules() if isinstance(each, Layer)]
+    layers += [] if subject.layer is None else [subject.layer]
+    return layers[0].operator.key if layers else None
 
 
 def _network(given: _Arguments, name: str, plans: PlanChoices) -> Subject:
@@ -237,4 +237,4 @@ def _network(given: _Arguments, name: str, plans: PlanChoices) -> Subject:
             say=output.say,
         )
     fold = given.fold_weights
-    return network_subject(net, x, given.seed, plan_of=plans.of_pack, fold_weights=fold)
+    return network_subject(net, x, given.seed, plan_of=plans.of_layer, fold_weights=fold)

@@ -10,7 +10,7 @@ from syno._util.errors import UserError
 from syno._util.options import Options, group, option, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, output
-from syno.measure.layer_costs import Layer, add_plans, add_times, layer_costs
+from syno.measure.layer_costs import LayerCosts, add_plans, add_times, layer_costs
 from syno.measure.tables import layers_table, plans_table, selection_in_words
 from syno.operands.options import Operand
 from syno.operands.sizes import checked_sizes, example_sizes
@@ -75,7 +75,7 @@ def command(given: _Arguments) -> None:
         _print(operator, layers)
 
 
-def _add_plans(given: _Arguments, operator: Operator, layers: list[Layer]) -> None:
+def _add_plans(given: _Arguments, operator: Operator, layers: list[LayerCosts]) -> None:
     """Add the cheapest plans of each layer that the operator fits, and their times if requested."""
     if not layers:
         raise UserError(f"plans require the sizes of a layer: use --binding{_such_as(operator)}")
@@ -100,7 +100,7 @@ def _such_as(operator: Operator) -> str:
     return f", such as --binding {example}" if example else ""
 
 
-def _print(operator: Operator, layers: list[Layer]) -> None:
+def _print(operator: Operator, layers: list[LayerCosts]) -> None:
     screen = output.console()
     screen.print(output.heading(f"operator {operator.structure}"))
     if operator.key != operator.structure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 
 from syno._util.errors import UserError
-from syno.codegen.emitters.protocol import Case, Emitter, Function, WrongCodeError
+from syno.codegen.emitters.protocol import Case, Code, Emitter, WrongCodeError
 
 # Name of an emitter: the module that has it as EMITTER.
 _MODULES = {
@@ -19,7 +19,7 @@ _MODULES = {
     "tvm": "syno.codegen.emitters.tvm",
 }
 
-__all__ = ["Case", "Emitter", "Function", "WrongCodeError", "get", "named", "names"]
+__all__ = ["Case", "Code", "Emitter", "WrongCodeError", "get", "named", "names"]
 
 
 def names() -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Function
-from syno.codegen.native import QUICK_FLAGS, NativeFunction, compile_functions, no_compiler
+from syno.codegen.emitters.protocol import Array, Case, Code
+from syno.codegen.native import QUICK_FLAGS, Function, compile_functions, no_compiler
 
 _NAME = "syno_operator"
 
@@ -40,9 +40,7 @@ class Cpp:
         """The translation unit without the part that is the same in all of them."""
         return self._emit(case)[0]
 
-    def build(
-        self, cases: Sequence[Case], sources: Sequence[str] | None = None
-    ) -> Sequence[Function]:
+    def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
         """Functions for all cases from one translation unit."""
         emitted = [self._emit(case) for case in cases]
         texts = [text for text, _ in emitted] if sources is None else sources
@@ -50,7 +48,7 @@ class Cpp:
         for number, (text, (_, manifest)) in enumerate(zip(texts, emitted, strict=True)):
             name = f"{_NAME}_{number}"
             named.append((name, text.replace(_NAME, name), json.loads(manifest)))
-        return [_Function(native) for native in compile_functions(named, flags=QUICK_FLAGS)]
+        return [_Checked(native) for native in compile_functions(named, flags=QUICK_FLAGS)]
 
     def _emit(self, case: Case) -> tuple[str, str]:
         plan = case.operator.plans(case.binding, 1)[0]
@@ -63,10 +61,10 @@ class Cpp:
         )
 
 
-class _Function:
-    """A function that is given its weights with every call."""
+class _Checked:
+    """A function that is given its weights with every call, on one thread and on two."""
 
-    def __init__(self, native: NativeFunction) -> None:
+    def __init__(self, native: Function) -> None:
         self._native = native
 
     def __call__(self, x: Array, weights: Sequence[Array]) -> Array:

@@ -24,7 +24,7 @@ class WrongCodeError(Exception):
     """Code that is not what was asked for, such as one with other weights; says what is wrong."""
 
 
-class Function(Protocol):
+class Code(Protocol):
     """The code of one case, ready to run.
 
     Where the emitter has gradients, it also has the method `gradients(x, weights, dy)`: those of
@@ -74,9 +74,7 @@ class Emitter(Protocol):
         UserError where the operator does not fit the binding.
         """
 
-    def build(
-        self, cases: Sequence[Case], sources: Sequence[str] | None = None
-    ) -> Sequence[Function]:
+    def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
         """A function for each case, all built in one go, as compilers like it.
 
         sources: what to build instead of `source(case)`, one for each case; checks of the checks

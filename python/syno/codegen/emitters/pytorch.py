@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from syno.codegen.emitters.protocol import Array, Case, Function, WrongCodeError
+from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
 
 if TYPE_CHECKING:
     import torch
@@ -30,9 +30,7 @@ class PyTorch:
         """The module's source."""
         return case.operator.source(case.binding)
 
-    def build(
-        self, cases: Sequence[Case], sources: Sequence[str] | None = None
-    ) -> Sequence[Function]:
+    def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
         """A module for each case. WrongCodeError where its parameters are not the weights."""
         texts = [self.source(case) for case in cases] if sources is None else sources
         return [_Module(case, text) for case, text in zip(cases, texts, strict=True)]
@@ -44,11 +42,11 @@ class _Module:
     def __init__(self, case: Case, source: str) -> None:
         import torch
 
-        from syno.operators.kernel import load_kernel
+        from syno.operators.emitted import load_module
 
         self._turn = threading.Lock()  # the module holds the weights of one call
         with torch.random.fork_rng(devices=[]):
-            self._kernel: nn.Module = load_kernel(source, keep=False)()
+            self._kernel: nn.Module = load_module(source, keep=False)()
         found = [tuple(p.shape) for p in self._kernel.parameters()]
         expected = case.operator.weight_shapes(case.binding)
         if found != expected:

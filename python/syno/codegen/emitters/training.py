@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Function
+from syno.codegen.emitters.protocol import Array, Case, Code
 from syno.codegen.native import QUICK_FLAGS, no_compiler
-from syno.codegen.native.training import TrainingFunction, compile_trainings, on_arrays
+from syno.codegen.native.training import TrainingKernel, compile_trainings, on_arrays
 
 _NAME = "syno_operator"
 
@@ -39,9 +39,7 @@ class Training:
         """The translation unit without the part that is the same in all of them."""
         return self._emit(case)[0]
 
-    def build(
-        self, cases: Sequence[Case], sources: Sequence[str] | None = None
-    ) -> Sequence[Function]:
+    def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
         """Functions for all cases from one translation unit."""
         emitted = [self._emit(case) for case in cases]
         texts = [text for text, _ in emitted] if sources is None else sources
@@ -49,7 +47,7 @@ class Training:
         for number, (text, (_, manifest)) in enumerate(zip(texts, emitted, strict=True)):
             name = f"{_NAME}_{number}"
             named.append((name, text.replace(_NAME, name), json.loads(manifest)))
-        return [_Function(native) for native in compile_trainings(named, flags=QUICK_FLAGS)]
+        return [_Checked(kernel) for kernel in compile_trainings(named, flags=QUICK_FLAGS)]
 
     def _emit(self, case: Case) -> tuple[str, str]:
         plan = case.operator.plans(case.binding, 1)[0]
@@ -62,11 +60,11 @@ class Training:
         )
 
 
-class _Function:
-    """A function whose results on one thread and on two are compared."""
+class _Checked:
+    """A kernel whose results on one thread and on two are compared."""
 
-    def __init__(self, native: TrainingFunction) -> None:
-        self._native = native
+    def __init__(self, kernel: TrainingKernel) -> None:
+        self._kernel = kernel
 
     def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
         return self._results(x, weights, None)[0]
@@ -85,7 +83,7 @@ class _Function:
         results = []
         for threads in (1, 2):
             first, rest = on_arrays(
-                self._native,
+                self._kernel,
                 floats[0],
                 floats[1:],
                 None if dy is None else _floats(dy),

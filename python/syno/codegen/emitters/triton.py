@@ -19,7 +19,7 @@ from typing import Any
 
 from syno import _core
 from syno._util import helper_process
-from syno.codegen.emitters.protocol import Array, Case, Function, WrongCodeError
+from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
 
 
 class Triton:
@@ -42,9 +42,7 @@ class Triton:
         text, _ = _core.emit_triton(case.operator._plan(case.binding), case.operator.formula())
         return text
 
-    def build(
-        self, cases: Sequence[Case], sources: Sequence[str] | None = None
-    ) -> Sequence[Function]:
+    def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
         """A function for each case; kernels are compiled when they first run."""
         texts = [self.source(case) for case in cases] if sources is None else sources
         numbers = _WORKER.ask("load", list(texts))

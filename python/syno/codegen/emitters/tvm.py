@@ -13,7 +13,7 @@ from typing import Protocol, SupportsInt
 import numpy as np
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Function, WrongCodeError
+from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
 
 # Functions a module: LLVM takes longer than in proportion for very large ones.
 _TOGETHER = 100
@@ -39,12 +39,10 @@ class Tvm:
         text, _ = _core.emit_tvm(case.operator._plan(case.binding), case.operator.formula())
         return text
 
-    def build(
-        self, cases: Sequence[Case], sources: Sequence[str] | None = None
-    ) -> Sequence[Function]:
+    def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
         """One TVM module for many cases. WrongCodeError where shapes are not the operator's."""
         texts = [self.source(case) for case in cases] if sources is None else sources
-        built: list[Function] = []
+        built: list[Code] = []
         for first in range(0, len(cases), _TOGETHER):
             part = slice(first, first + _TOGETHER)
             built += _compiled(cases[part], texts[part])
@@ -66,7 +64,7 @@ class Buffer(Protocol):
     shape: Sequence[SupportsInt]
 
 
-def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Function]:
+def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Code]:
     """One module with the functions of all cases; of one with a batch, also that for any batch."""
     tvm = imported()
     from tvm import te

@@ -20,7 +20,7 @@ from syno.codegen.export.programs import TOLERANCE, examples
 from syno.codegen.native import find_compiler, find_tuning
 
 if TYPE_CHECKING:
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
 # Runs in a process without Syno: compiles the file behind its own header and calls it by ctypes.
 # argv: the .cpp, the weights, an .npz with the name of the functions, the compiler, sizes and
@@ -92,12 +92,12 @@ class CppFiles:
 
     def write(self, subject: Subject, path: Path) -> Exported:
         """Writes the three files; functions are called syno_FILE_..."""
-        pack = _pack(subject)
+        layer = _layer(subject)
         code = files.with_suffix(path, self.suffix)
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
         name = _function_name(code)
-        source, _ = _emitted(pack, name, subject.tuned)
-        held = [p.detach().cpu().float().numpy() for p in pack.kernel.parameters()]
+        source, _ = _emitted(layer, name, subject.tuned)
+        held = [p.detach().cpu().float().numpy() for p in layer.kernel.parameters()]
         content = b"".join(np.ascontiguousarray(w).tobytes() for w in held)
         write_whole(weights, lambda temporary: temporary.write_bytes(content))
         write_whole(header, lambda temporary: temporary.write_text(_core.cpp_header(name)))
@@ -110,16 +110,16 @@ class CppFiles:
             compiler = find_compiler()
         except UserError as error:
             return IsolatedRun(False, str(error))
-        pack, weights = _pack(subject), exported.weights
+        layer, weights = _layer(subject), exported.weights
         assert weights is not None
         found = examples(subject)
-        shapes = pack.operator.shapes(pack.binding).weights
+        shapes = layer.operator.shapes(layer.binding).weights
         name = _function_name(exported.code)
         said: dict[str, Any] = {
             "name": name,
             "compiler": compiler.path,
             "sizes": np.array([int(np.prod(shape)) for shape in shapes], np.int64),
-            "batched": _emitted(pack, name, subject.tuned)[1],
+            "batched": _emitted(layer, name, subject.tuned)[1],
             "examples": len(found),
         }
         said |= {f"x{i}": x.numpy() for i, (x, _) in enumerate(found)}
@@ -134,18 +134,18 @@ class CppFiles:
 FORMATS = {"cpp": CppFiles()}
 
 
-def _pack(subject: Subject) -> KernelPack:
-    if subject.pack is None:
+def _layer(subject: Subject) -> Layer:
+    if subject.layer is None:
         raise InternalError("the format 'cpp' supports only operators")
-    return subject.pack
+    return subject.layer
 
 
-def _emitted(pack: KernelPack, name: str, tuned: bool) -> tuple[str, bool]:
+def _emitted(layer: Layer, name: str, tuned: bool) -> tuple[str, bool]:
     """The source, and whether it takes any size of the first dimension."""
-    plan = pack.operator.numbered_plan(pack.binding, pack.plan, fold_weights=pack.fold_weights)
+    plan = layer.operator.numbered_plan(layer.binding, layer.plan, fold_weights=layer.fold_weights)
     tuning = find_tuning(plan) if tuned else ""
     source, manifest = _core.emit_cpp(
-        plan, name=name, formula=pack.operator.formula(), tuning=tuning
+        plan, name=name, formula=layer.operator.formula(), tuning=tuning
     )
     return source, any(dim["free"] for dim in json.loads(manifest)["input"])
 

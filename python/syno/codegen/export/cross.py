@@ -176,8 +176,8 @@ def _program(exported: Exported, subject: Subject) -> str:
     is_network = f"{name}_create" in (exported.header or exported.code).read_text(encoding="utf-8")
     body = _NETWORK if is_network else _OPERATOR
     sizes = ""
-    if not is_network and subject.pack is not None:
-        sizes = "".join(f"{weight.numel()}, " for weight in subject.pack.kernel.parameters())
+    if not is_network and subject.layer is not None:
+        sizes = "".join(f"{weight.numel()}, " for weight in subject.layer.kernel.parameters())
     filled = {
         "NAME": name,
         "SIZES": sizes,

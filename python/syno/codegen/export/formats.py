@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
 # Name of a format: the module that has it in its FORMATS.
 _MODULES = {
@@ -36,7 +36,7 @@ class Subject:
     """What is exported.
 
     module: on the CPU, in evaluation mode; x: an example of its input; batch: whether it takes any
-    size of the first dimension; pack: the operator in it, None for a whole network; seed: of the
+    size of the first dimension; layer: the operator in it, None for a whole network; seed: of the
     weights and of what is drawn besides. reference: computes the same with the same weights by the
     cheapest plans, what is written is compared with it. fold_weights: whether what depends on
     weights alone is computed once, when the file is written or its weights are loaded.
@@ -49,7 +49,7 @@ class Subject:
     module: nn.Module
     x: torch.Tensor
     batch: bool
-    pack: KernelPack | None
+    layer: Layer | None
     seed: int
     reference: nn.Module
     fold_weights: bool = False

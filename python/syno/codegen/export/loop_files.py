@@ -19,7 +19,7 @@ from syno.codegen.export.torch_files import filled, save_tensors, tensors
 if TYPE_CHECKING:
     import torch
 
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
 
 class _LoopFiles:
@@ -39,16 +39,16 @@ class _LoopFiles:
 
     def write(self, subject: Subject, path: Path) -> Exported:
         """Writes both files; the second one also holds an example for `python FILE.py`."""
-        pack = subject.pack
-        if pack is None:
+        layer = subject.layer
+        if layer is None:
             raise InternalError(f"the format '{self.name}' is for operators")
         code = files.with_suffix(path, self.suffix)
         weights = code.with_suffix(self.weights_suffix)
-        text = filled(f"standalone_{self.name}.py.txt", pack, self.source(pack))
-        shapes = pack.operator.shapes(pack.binding)
+        text = filled(f"standalone_{self.name}.py.txt", layer, self.source(layer))
+        shapes = layer.operator.shapes(layer.binding)
         text = text.replace("@COUNT@", str(len(shapes.weights)))
         text = text.replace("@OUTPUT@", str(tuple(shapes.output)))
-        held = tensors(pack, subject.seed)
+        held = tensors(layer, subject.seed)
         write_whole(weights, lambda temporary: self.save(held, temporary))
         write_whole(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return Exported(code, weights)
@@ -63,7 +63,7 @@ class _LoopFiles:
             )
         return run_without_syno([exported.code])
 
-    def source(self, pack: KernelPack) -> str:
+    def source(self, layer: Layer) -> str:
         """The emitted file."""
         raise NotImplementedError
 
@@ -78,9 +78,9 @@ class TritonFiles(_LoopFiles):
     name = emitter = "triton"
     weights_suffix = ".safetensors"
 
-    def source(self, pack: KernelPack) -> str:
+    def source(self, layer: Layer) -> str:
         """Without the formula, which stands at the head."""
-        return _core.emit_triton(pack.operator.numbered_plan(pack.binding, pack.plan))[0]
+        return _core.emit_triton(layer.operator.numbered_plan(layer.binding, layer.plan))[0]
 
     def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
         """As safetensors."""
@@ -93,9 +93,9 @@ class TvmFiles(_LoopFiles):
     name = emitter = "tvm"
     weights_suffix = ".npz"
 
-    def source(self, pack: KernelPack) -> str:
+    def source(self, layer: Layer) -> str:
         """Without the formula, which stands at the head."""
-        return _core.emit_tvm(pack.operator.numbered_plan(pack.binding, pack.plan))[0]
+        return _core.emit_tvm(layer.operator.numbered_plan(layer.binding, layer.plan))[0]
 
     def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
         """As numpy arrays, which need no torch."""

@@ -17,7 +17,7 @@ from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 if TYPE_CHECKING:
     import torch
 
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
 # Outputs of the stored example, and about how many terms the interpreter computes for them.
 _EXAMPLE_OUTPUTS = 1000
@@ -56,28 +56,28 @@ class TorchFiles(PythonFiles):
 
     def write(self, subject: Subject, path: Path) -> Exported:
         """Writes both files; the example is of the reference interpreter."""
-        pack = subject.pack
-        if pack is None:
+        layer = subject.layer
+        if layer is None:
             raise InternalError("the format 'torch' supports only operators")
         code = files.with_suffix(path, self.suffix)
-        source = pack.operator.source(pack.binding, plan=pack.plan)
-        text = filled("standalone.py.txt", pack, source)
-        return self.write_both(code, text, tensors(pack, subject.seed))
+        source = layer.operator.source(layer.binding, plan=layer.plan)
+        text = filled("standalone.py.txt", layer, source)
+        return self.write_both(code, text, tensors(layer, subject.seed))
 
 
 FORMATS = {"torch": TorchFiles()}
 
 
-def tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
+def tensors(layer: Layer, seed: int) -> dict[str, torch.Tensor]:
     """Weights, and an example: input, positions of outputs, their values and absolute terms."""
     import torch
 
-    operator, binding = pack.operator.canonical, pack.binding
+    operator, binding = layer.operator.canonical, layer.binding
     random = np.random.default_rng(seed)
     shapes = operator.shapes(binding)
     weights = {
         name: parameter.detach().to("cpu", torch.float32).contiguous()
-        for name, parameter in pack.kernel.named_parameters()
+        for name, parameter in layer.kernel.named_parameters()
     }
     x = random.standard_normal(shapes.input).astype(np.float32)
     arrays = [weight.numpy() for weight in weights.values()]
@@ -97,13 +97,13 @@ def tensors(pack: KernelPack, seed: int) -> dict[str, torch.Tensor]:
     }
 
 
-def filled(template: str, pack: KernelPack, source: str) -> str:
+def filled(template: str, layer: Layer, source: str) -> str:
     """A template of this folder around emitted source."""
     text = (resources.files(__package__) / template).read_text(encoding="utf-8")
-    sizes = ", ".join(f"{name}={value}" for name, value in sorted(pack.binding.items()))
+    sizes = ", ".join(f"{name}={value}" for name, value in sorted(layer.binding.items()))
     return (
-        text.replace("@FORMULA@", pack.operator.formula())
-        .replace("@KEY@", pack.operator.structure)
+        text.replace("@FORMULA@", layer.operator.formula())
+        .replace("@KEY@", layer.operator.structure)
         .replace("@SIZES@", sizes)
         .replace("@SOURCE@", source.strip())
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
 # Batch size that a module is traced with: more than one, which torch would take as fixed.
 _TRACED_BATCH = 3
@@ -28,7 +28,7 @@ _TRACED_BATCH = 3
 
 @checked(path=path, format=text, seed=SEED, plan=optional(integer(1)), fold_weights=flag)
 def export(
-    operator: Operator | KernelPack,
+    operator: Operator | Layer,
     path: str | os.PathLike[str],
     *,
     binding: Binding | str | None = None,
@@ -99,28 +99,30 @@ def export_slots(
     """
     from torch import nn
 
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
     if not isinstance(net, nn.Module):
         raise UserError(f"expected a torch.nn.Module, got {type(net).__name__}")
-    packs = {
+    layers = {
         name.removesuffix(".layer"): module
         for name, module in net.named_modules()
-        if isinstance(module, KernelPack)
+        if isinstance(module, Layer)
     }
-    if not packs:
+    if not layers:
         raise UserError(
             f"the network {type(net).__name__} contains no operator to export\n"
             "  what to do: use syno.replace(net, operator) to fill its slots"
         )
     return [
-        export(pack, Path(folder) / (name.replace(".", "_") or "network"), format=format, seed=seed)
-        for name, pack in packs.items()
+        export(
+            layer, Path(folder) / (name.replace(".", "_") or "network"), format=format, seed=seed
+        )
+        for name, layer in layers.items()
     ]
 
 
 def operator_subject(
-    operator: Operator | KernelPack,
+    operator: Operator | Layer,
     binding: Binding | str | None,
     seed: int,
     plan: int | None = None,
@@ -129,19 +131,19 @@ def operator_subject(
     """An operator as something to write. UserError as in `export`."""
     import torch
 
-    plain = _pack(operator, binding, seed)
-    pack = _under(plain, plan or plain.plan, fold_weights or plain.fold_weights)
-    shape = pack.operator.shapes(pack.binding).input
-    batch = pack.operator.batch is not None
+    plain = _layer(operator, binding, seed)
+    layer = _under(plain, plan or plain.plan, fold_weights or plain.fold_weights)
+    shape = layer.operator.shapes(layer.binding).input
+    batch = layer.operator.batch is not None
     x = torch.zeros([_TRACED_BATCH, *shape[1:]] if batch else shape)
     return Subject(
-        module=_written(pack.kernel),
+        module=_written(layer.kernel),
         x=x,
         batch=batch,
-        pack=pack,
+        layer=layer,
         seed=seed,
         reference=_written(_under(plain, 1, False).kernel),
-        fold_weights=pack.fold_weights,
+        fold_weights=layer.fold_weights,
     )
 
 
@@ -150,7 +152,7 @@ def network_subject(
     example_input: torch.Tensor,
     seed: int = 0,
     *,
-    plan_of: Callable[[KernelPack], int] = lambda pack: pack.plan,
+    plan_of: Callable[[Layer], int] = lambda layer: layer.plan,
     fold_weights: bool = False,
 ) -> Subject:
     """A network as something to write; it stays as it is.
@@ -161,7 +163,7 @@ def network_subject(
 
     from syno._util.network_copy import copy_network
     from syno._util.tensors import check_float32, check_network
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
     check_network(net, any_device=True, complex_numbers=True)
     if check_float32("'example_input'", example_input, any_device=True).dim() == 0:
@@ -174,10 +176,10 @@ def network_subject(
     _run_first(module, example)
     batch = _takes(module, x)
     reference = copy_network(module)
-    for name, pack in [*module.named_modules()]:
-        if isinstance(pack, KernelPack):
+    for name, layer in [*module.named_modules()]:
+        if isinstance(layer, Layer):
             holder, _, last = name.rpartition(".")
-            made = _under(pack, plan_of(pack), fold_weights or pack.fold_weights)
+            made = _under(layer, plan_of(layer), fold_weights or layer.fold_weights)
             setattr(module.get_submodule(holder), last, made)
     return Subject(module, x if batch else example, batch, None, seed, reference, fold_weights)
 
@@ -234,22 +236,22 @@ def _written(kernel: nn.Module) -> nn.Module:
     return copy_network(kernel).cpu().float().eval()
 
 
-def _under(pack: KernelPack, plan: int, fold_weights: bool) -> KernelPack:
+def _under(layer: Layer, plan: int, fold_weights: bool) -> Layer:
     """The kernel pack with another plan and the same weights."""
-    if (plan, fold_weights) == (pack.plan, pack.fold_weights):
-        return pack
-    made = pack.operator.kernel_pack(pack.binding, plan=plan, fold_weights=fold_weights)
-    for own, other in zip(made.kernel.parameters(), pack.kernel.parameters(), strict=True):
+    if (plan, fold_weights) == (layer.plan, layer.fold_weights):
+        return layer
+    made = layer.operator.kernel_pack(layer.binding, plan=plan, fold_weights=fold_weights)
+    for own, other in zip(made.kernel.parameters(), layer.kernel.parameters(), strict=True):
         own.data = other.detach().clone()
-    return made.train(pack.training)
+    return made.train(layer.training)
 
 
-def _pack(operator: Operator | KernelPack, binding: Binding | str | None, seed: int) -> KernelPack:
+def _layer(operator: Operator | Layer, binding: Binding | str | None, seed: int) -> Layer:
     import torch
 
-    from syno.operators.kernel import KernelPack
+    from syno.operators.layer import Layer
 
-    if isinstance(operator, KernelPack):
+    if isinstance(operator, Layer):
         if binding is not None:
             raise UserError("a kernel pack has its own binding: omit `binding`")
         return operator

@@ -9,7 +9,7 @@ from syno.codegen.native.compiler import (
     processor,
 )
 from syno.codegen.native.function import (
-    NativeFunction,
+    Function,
     Variant,
     compile_functions,
     compile_operator,
@@ -20,7 +20,7 @@ __all__ = [
     "FLAGS",
     "QUICK_FLAGS",
     "Compiler",
-    "NativeFunction",
+    "Function",
     "Variant",
     "compile_functions",
     "compile_operator",

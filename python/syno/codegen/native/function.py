@@ -75,7 +75,7 @@ class Variant:
         return part in self.epilogue.split("+")
 
 
-class NativeFunction:
+class Function:
     """An operator under one binding as compiled code in float32.
 
     `pack` converts the weights to the layout of the kernels, once for many calls:
@@ -159,7 +159,7 @@ class NativeFunction:
         self._pack(pointers, packed)
         self._packed = packed
 
-    def with_weights(self, weights: Sequence[ArrayLike]) -> NativeFunction:
+    def with_weights(self, weights: Sequence[ArrayLike]) -> Function:
         """Return the same code with separate weights."""
         other = copy.copy(self)
         other.pack(weights)
@@ -309,7 +309,7 @@ def compile_operator(
     plan: int = 1,
     fold_weights: bool = False,
     variant: Variant | None = None,
-) -> NativeFunction:
+) -> Function:
     """Compile an operator under a binding, or load it from the cache.
 
     Args:
@@ -328,7 +328,7 @@ def compile_operator(
     variant = variant or Variant()
     source, manifest = _core.emit_cpp(chosen, formula=operator.formula(), **asdict(variant))
     library = (compiler or find_compiler()).library(source, flags)
-    function = NativeFunction(library, "syno_operator", source, json.loads(manifest), variant)
+    function = Function(library, "syno_operator", source, json.loads(manifest), variant)
     function.weight_names = operator.weight_names
     return function
 
@@ -339,7 +339,7 @@ def compile_functions(
     variants: Sequence[Variant] | None = None,
     compiler: Compiler | None = None,
     flags: Sequence[str] = FLAGS,
-) -> list[NativeFunction]:
+) -> list[Function]:
     """Many operators in one translation unit.
 
     sources: of each its name, its source without the runtime, and its manifest; variants: what
@@ -349,8 +349,7 @@ def compile_functions(
     library = (compiler or find_compiler()).library(text, flags)
     each = variants or [Variant()] * len(sources)
     return [
-        NativeFunction(library, *parts, variant)
-        for parts, variant in zip(sources, each, strict=True)
+        Function(library, *parts, variant) for parts, variant in zip(sources, each, strict=True)
     ]
 
 

@@ -10,10 +10,9 @@ import torch
 from torch import nn
 
 from syno import _core
-from syno.codegen.native.autograd import apply
 from syno.codegen.native.compiler import TRAINING_FLAGS
-from syno.codegen.native.training import TrainingFunction, compile_trainings
-from syno.operators.kernel import KernelPack
+from syno.codegen.native.training import TrainingKernel, compile_trainings
+from syno.operators.layer import Layer
 
 _NAME = "syno_operator"
 # Integers of so small a range that every sum is exact in float32.
@@ -48,21 +47,20 @@ def compiled_kernels(net: nn.Module) -> Iterator[int]:
         WrongKernelError: compiled code differs from the emitted module.
         UserError: there is no C++ compiler.
     """
-    packs, kinds = _packs(net)
+    layers, kinds = _layers(net)
     if not kinds:
         yield 0
         return
-    functions = dict(zip(kinds, _compiled(list(kinds.values())), strict=True))
-    for kind, pack in kinds.items():
-        _check(pack, functions[kind])
-    compiled = {kind: CompiledKernel(function) for kind, function in functions.items()}
+    compiled = dict(zip(kinds, _compiled(list(kinds.values())), strict=True))
+    for kind, layer in kinds.items():
+        _check(layer, compiled[kind])
     try:
-        for pack in packs:
-            pack.compiled = compiled[_kind(pack)]
+        for layer in layers:
+            layer.compiled = compiled[_kind(layer)]
         yield len(kinds)
     finally:
-        for pack in packs:
-            pack.compiled = None
+        for layer in layers:
+            layer.compiled = None
         for kernel in compiled.values():  # copies of the network have it, too
             kernel.close()
 
@@ -73,76 +71,30 @@ def compile_kernels(net: nn.Module) -> None:
     Raises:
         UserError: there is no C++ compiler.
     """
-    _, kinds = _packs(net)
+    _, kinds = _layers(net)
     if kinds:
         _compiled(list(kinds.values()))
 
 
-def _packs(net: nn.Module) -> tuple[list[KernelPack], dict[tuple[str, str, int], KernelPack]]:
+def _layers(net: nn.Module) -> tuple[list[Layer], dict[tuple[str, str, int], Layer]]:
     """The operators of a network that are compiled, and one of each kind."""
-    packs = [
-        module
-        for module in net.modules()
-        if isinstance(module, KernelPack) and not module.fold_weights
+    layers = [
+        module for module in net.modules() if isinstance(module, Layer) and not module.fold_weights
     ]
-    kinds: dict[tuple[str, str, int], KernelPack] = {}
-    for pack in packs:
-        kinds.setdefault(_kind(pack), pack)
-    return packs, kinds
+    kinds: dict[tuple[str, str, int], Layer] = {}
+    for layer in layers:
+        kinds.setdefault(_kind(layer), layer)
+    return layers, kinds
 
 
-class CompiledKernel:
-    """The compiled code of an operator in a network."""
-
-    def __init__(self, function: TrainingFunction) -> None:
-        self._function = function
-        self._closed = False
-
-    def close(self) -> None:
-        """Take no more calls."""
-        self._closed = True
-
-    def __deepcopy__(self, memo: dict[int, object]) -> CompiledKernel:
-        return self  # copies of a network share code, but not weights
-
-    def takes(self, x: torch.Tensor, weights: Sequence[torch.Tensor]) -> bool:
-        """Return whether the code computes this call."""
-        if self._closed:
-            return False
-        shape = self._function.input_shape
-        first = 1 if self._function.batched else 0
-        return (
-            tuple(x.shape[first:]) == shape[first:]
-            and x.dim() == len(shape)
-            and x.dtype in ((torch.float32, torch.bfloat16) if _autocast() else (torch.float32,))
-            and not torch.compiler.is_compiling()
-            and not torch.jit.is_tracing()
-            and all(tensor.device.type == "cpu" for tensor in (x, *weights))
-            and all(weight.dtype == torch.float32 for weight in weights)
-        )
-
-    def __call__(self, x: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Apply the operator."""
-        dtype = _autocast()
-        if dtype is None:
-            return apply(self._function, x, weights)
-        with torch.autocast("cpu", enabled=False):
-            return apply(self._function, x, weights, dtype)
+def _kind(layer: Layer) -> tuple[str, str, int]:
+    return layer.operator.text, json.dumps(layer.binding, sort_keys=True), layer.plan
 
 
-def _autocast() -> torch.dtype | None:
-    """The type of autocast on the CPU; None outside of it."""
-    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
-
-
-def _kind(pack: KernelPack) -> tuple[str, str, int]:
-    return pack.operator.text, json.dumps(pack.binding, sort_keys=True), pack.plan
-
-
-def _compiled(packs: Sequence[KernelPack]) -> list[TrainingFunction]:
+def _compiled(layers: Sequence[Layer]) -> list[TrainingKernel]:
     sources = []
-    for number, pack in enumerate(packs):
-        plan = pack.operator.numbered_plan(pack.binding, pack.plan, fold_weights=False)
+    for number, layer in enumerate(layers):
+        plan = layer.operator.numbered_plan(layer.binding, layer.plan, fold_weights=False)
         name = f"{_NAME}_{number}"
         source, manifest = _core.emit_training(plan, name=name, with_runtime=False)
         sources.append((name, source, json.loads(manifest)))
@@ -151,7 +103,7 @@ def _compiled(packs: Sequence[KernelPack]) -> list[TrainingFunction]:
 
 @torch.enable_grad()  # type: ignore[untyped-decorator]
 @torch.autocast("cpu", enabled=False)  # type: ignore[untyped-decorator]
-def _check(pack: KernelPack, function: TrainingFunction) -> None:
+def _check(layer: Layer, kernel: TrainingKernel) -> None:
     """Compare value and gradients with those of the emitted module, on integers in float32."""
     random = torch.Generator().manual_seed(0)
 
@@ -159,13 +111,13 @@ def _check(pack: KernelPack, function: TrainingFunction) -> None:
         whole = torch.randint(-_LARGEST, _LARGEST + 1, tuple(shape), generator=random)
         return whole.to(torch.float32).requires_grad_()
 
-    names = [name for name, _ in pack.kernel.named_parameters()]
-    for batch in _BATCHES if function.batched else (1,):
-        x = drawn((batch, *function.input_shape[1:]) if function.batched else function.input_shape)
-        weights = [drawn(shape) for shape in function.weight_shapes]
+    names = [name for name, _ in layer.kernel.named_parameters()]
+    for batch in _BATCHES if kernel.batched else (1,):
+        x = drawn((batch, *kernel.input_shape[1:]) if kernel.batched else kernel.input_shape)
+        weights = [drawn(shape) for shape in kernel.weight_shapes]
         given = dict(zip(names, weights, strict=True))
-        emitted = torch.func.functional_call(pack.kernel, given, (x,))
-        compiled = apply(function, x, weights)
+        emitted = torch.func.functional_call(layer.kernel, given, (x,))
+        compiled = kernel(x, weights)
         dy = drawn(emitted.shape).detach()
         wanted = torch.autograd.grad(
             emitted, [x, *weights], dy, allow_unused=True, materialize_grads=True
@@ -179,6 +131,6 @@ def _check(pack: KernelPack, function: TrainingFunction) -> None:
             if not torch.equal(one.round(), other.round()):
                 raise WrongKernelError(
                     f"{what} in the compiled code differs from the emitted module\n"
-                    f"  in batch size {batch}, binding {pack.binding}\n"
-                    f"  of operator\n{pack.operator.text}"
+                    f"  in batch size {batch}, binding {layer.binding}\n"
+                    f"  of operator\n{layer.operator.text}"
                 )

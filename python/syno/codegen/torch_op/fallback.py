@@ -10,7 +10,7 @@ import torch
 
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.codegen.torch_op.record import KernelRecord
-from syno.operators.kernel import load_kernel
+from syno.operators.emitted import load_module
 
 # Floats before the weights, so that those which were packed for other code are recognized.
 _TAG = 8
@@ -22,7 +22,7 @@ class Fallback:
     def __init__(self, record: KernelRecord, epilogue: Epilogue) -> None:
         source = record.operator.source(record.binding)
         with torch.random.fork_rng(devices=[]):
-            self._module = load_kernel(source)().requires_grad_(False)
+            self._module = load_module(source)().requires_grad_(False)
         self._names = [name for name, _ in self._module.named_parameters()]
         self._shapes = record.shapes.weights
         self._sizes = [_TAG, *(int(np.prod(shape)) for shape in self._shapes)]

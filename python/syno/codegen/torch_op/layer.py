@@ -1,4 +1,4 @@
-"""A compiled operator with weights, for inputs of any size that its variables allow."""
+"""An operator with packed weights, for inputs of any size that its variables allow."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from syno.operators.specification import Binding
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 
-class KernelLayer(nn.Module):
-    """An operator with packed weights, in the place of a layer. For inference.
+class ResizableLayer(nn.Module):
+    """An operator with packed weights in a network, for inputs of any size. For inference.
 
-        layer = KernelLayer(operator, binding, weights, epilogue="bias+relu", channel_values=bias)
+        layer = ResizableLayer(operator, binding, [weight], epilogue="relu")
         y = layer(x)
 
     Inputs of another size than that of the binding take a kernel of their own, which is made when

@@ -14,7 +14,7 @@ from syno._util import checks
 from syno._util.arguments import checked, instance, text
 from syno._util.errors import UserError
 from syno.codegen import emitters
-from syno.codegen.emitters import Case, Emitter, Function, WrongCodeError
+from syno.codegen.emitters import Case, Code, Emitter, WrongCodeError
 from syno.codegen.emitters.protocol import Array, Differentiable
 from syno.codegen.verify.points import batch_variables, output_positions
 from syno.operators.operator import Operator
@@ -97,7 +97,7 @@ def verify(
     except MismatchError as mismatch:
         failure = described(case, seed, mismatch)
     # Late: it needs torch.
-    from syno.operators.kernel import source_hash
+    from syno.operators.emitted import source_hash
 
     return Verification(
         source_hash=source_hash(text),
@@ -122,7 +122,7 @@ def usable(name: str) -> Emitter:
 
 def build(
     emitter: Emitter, cases: Sequence[Case], sources: Sequence[str] | None = None
-) -> Sequence[Function]:
+) -> Sequence[Code]:
     """The functions of the cases; MismatchError where code cannot be built."""
     return _guarded("building the code", lambda: emitter.build(cases, sources))
 
@@ -168,7 +168,7 @@ class Comparison:
             self._shapes.output, self._terms, FULL_TERMS, self._random
         )
 
-    def check(self, function: Function) -> None:
+    def check(self, function: Code) -> None:
         """Raises MismatchError at the first difference."""
         limit = self.integer_limit()
         if limit is not None:
@@ -189,7 +189,7 @@ class Comparison:
         exact = _EXACT[self._emitter.dtypes[0]]
         return next((limit for limit in _INTEGERS if terms * limit**factors < exact), None)
 
-    def _check_integers(self, function: Function, limit: int) -> None:
+    def _check_integers(self, function: Code, limit: int) -> None:
         kind = self._emitter.dtypes[0]
         x, dy, *weights = (
             self._random.integers(-limit, limit + 1, shape) for shape in self._all_shapes()
@@ -205,7 +205,7 @@ class Comparison:
                 self._same_shape(name, got, wanted.shape)
                 self._equal(name, got.reshape(-1), wanted.reshape(-1))
 
-    def _check_floats(self, function: Function) -> None:
+    def _check_floats(self, function: Code) -> None:
         x, dy, *weights = (
             self._random.standard_normal(shape, np.float32) for shape in self._all_shapes()
         )
@@ -233,13 +233,13 @@ class Comparison:
     def _all_shapes(self) -> list[list[int]]:
         return [self._shapes.input, self._shapes.output, *self._shapes.weights]
 
-    def _run(self, function: Function, x: Array, weights: Sequence[Array]) -> Array:
+    def _run(self, function: Code, x: Array, weights: Sequence[Array]) -> Array:
         y = _guarded("running the code", lambda: function(x, weights))
         self._same_shape("y", y, self._shapes.output)
         return y
 
     def _run_gradients(
-        self, function: Function, x: Array, weights: Sequence[Array], dy: Array
+        self, function: Code, x: Array, weights: Sequence[Array], dy: Array
     ) -> dict[str, Array]:
         assert isinstance(function, Differentiable)
         dx, dweights = _guarded("running the gradients", lambda: function.gradients(x, weights, dy))

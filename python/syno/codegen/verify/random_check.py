@@ -17,7 +17,7 @@ from syno._util.errors import InternalError
 from syno._util.helper_process import safe_spawning
 from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
-from syno.codegen.emitters import Case, Emitter, Function
+from syno.codegen.emitters import Case, Code, Emitter
 from syno.codegen.verify.check import (
     Comparison,
     MismatchError,
@@ -223,7 +223,7 @@ def _part(first: int, count: int, names: tuple[str, ...]) -> RandomCheck:
     return result
 
 
-def _functions(emitter: Emitter, cases: list[Case]) -> Sequence[Function | MismatchError]:
+def _functions(emitter: Emitter, cases: list[Case]) -> Sequence[Code | MismatchError]:
     """All in one go; one by one where that fails, to know which ones fail."""
     try:
         return build(emitter, cases)
@@ -231,7 +231,7 @@ def _functions(emitter: Emitter, cases: list[Case]) -> Sequence[Function | Misma
         return [_function(emitter, case) for case in cases]
 
 
-def _function(emitter: Emitter, case: Case) -> Function | MismatchError:
+def _function(emitter: Emitter, case: Case) -> Code | MismatchError:
     try:
         return build(emitter, [case])[0]
     except MismatchError as mismatch:
@@ -239,7 +239,7 @@ def _function(emitter: Emitter, case: Case) -> Function | MismatchError:
 
 
 def _difference(
-    emitter: Emitter, case: Case, seed: int, function: Function | MismatchError
+    emitter: Emitter, case: Case, seed: int, function: Code | MismatchError
 ) -> tuple[str, float]:
     """What differs, empty for nothing, and the largest error in float32."""
     if isinstance(function, MismatchError):

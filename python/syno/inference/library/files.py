@@ -76,7 +76,7 @@ class CppNetwork:
             )
         code = files.with_suffix(path, self.suffix)
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
-        net = subject.module if subject.pack is None else subject.pack
+        net = subject.module if subject.layer is None else subject.layer
         source = emit(
             lower(prepare_sample(net, subject.x).graph),
             _function_name(code),

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from syno._util.errors import InternalError, UserError
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 from syno.inference.library import activations as activations
 from syno.inference.library import elementwise as elementwise
 from syno.inference.library import joins as joins
@@ -126,7 +126,7 @@ class _Lowering(Builder):
 
     def _layer(self, node: fx.Node) -> Value:
         layer = self.modules[str(node.target)]
-        assert isinstance(layer, Layer)
+        assert isinstance(layer, TracedLayer)
         operands = [self.contiguous(self.get(argument)) for argument in node.args]
         check_operands(operands)
         residual = operands[1] if len(operands) > 1 else None

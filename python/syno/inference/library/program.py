@@ -10,7 +10,7 @@ import torch
 
 from syno._util.errors import UserError
 from syno._util.tensors import dense
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 
 # Floats of a cache line, which every tensor begins at.
 LINE = 16
@@ -115,7 +115,7 @@ class Program:
     """Steps from an input to an output, with the layers and constants that they name."""
 
     steps: list[Step | Call] = field(default_factory=list)
-    layers: list[Layer] = field(default_factory=list)
+    layers: list[TracedLayer] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
     input: Value | None = None
     output: Value | None = None

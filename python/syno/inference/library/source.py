@@ -15,7 +15,7 @@ from syno import _core
 from syno._util.printable import printable
 from syno._util.threads import MOST_THREADS
 from syno.codegen.native import find_tuning
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 from syno.inference.library.program import LINE, Call, Program, Value
 from syno.inference.precision import FLOAT32
 
@@ -50,7 +50,7 @@ def emit(
     for layer in program.layers:
         key = (layer.computation.key, layer.parts.text, layer.channel)
         numbers.append(kernels.setdefault(key, len(kernels)))
-    chosen: dict[int, Layer] = {}
+    chosen: dict[int, TracedLayer] = {}
     for kernel, layer in zip(numbers, program.layers, strict=True):
         chosen.setdefault(kernel, layer)
     arrays = _arrays(program)
@@ -149,7 +149,7 @@ def _floats(value: Value | None) -> int:
     return value.view.numel()
 
 
-def _kernel(name: str, layer: Layer, precision: str, tuned: bool) -> str:
+def _kernel(name: str, layer: TracedLayer, precision: str, tuned: bool) -> str:
     found = layer.computation
     plan = found.planned()
     source, _ = _core.emit_cpp(
@@ -165,7 +165,7 @@ def _kernel(name: str, layer: Layer, precision: str, tuned: bool) -> str:
     return str(source)
 
 
-def _declared(name: str, layer: Layer) -> str:
+def _declared(name: str, layer: TracedLayer) -> str:
     """The functions of a kernel that the network calls."""
     more = "const float*, const float*, "
     return f"""extern "C" {{
@@ -181,7 +181,7 @@ def _guarded(part: int, text: str) -> str:
     return f"#if !defined(SYNO_PART) || SYNO_PART == {part}\n{text}\n#endif\n"
 
 
-def _packing(name: str, kernel: int, number: int, layer: Layer) -> str:
+def _packing(name: str, kernel: int, number: int, layer: TracedLayer) -> str:
     """The code that packs the weights of a layer, and moves on in the file."""
     sizes = [weight.numel() for weight in layer.weights]
     places = ", ".join(f"from + {sum(sizes[:i])}" for i in range(len(sizes))) or "nullptr"

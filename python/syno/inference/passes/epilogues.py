@@ -9,7 +9,7 @@ import torch
 from torch import fx
 
 from syno.inference.carriers import carriers
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.clean import constants, only_user
 from syno.inference.passes.layers import layers_of
@@ -109,7 +109,7 @@ def fold_epilogues(graph: fx.GraphModule) -> None:
 
 
 def _absorbed(
-    graph: fx.GraphModule, node: fx.Node, layer: Layer, held: dict[str, torch.Tensor]
+    graph: fx.GraphModule, node: fx.Node, layer: TracedLayer, held: dict[str, torch.Tensor]
 ) -> fx.Node | None:
     """The call of the layer with the next node in it; None where that cannot be part of it."""
     user = only_user(node)
@@ -132,7 +132,7 @@ def _absorbed(
     return None
 
 
-def _take_through(graph: fx.GraphModule, move: fx.Node, layer: Layer) -> None:
+def _take_through(graph: fx.GraphModule, move: fx.Node, layer: TracedLayer) -> None:
     """Takes an activation that follows moves of elements."""
     user = only_user(move)
     while user is not None and user.target in _MOVES:
@@ -162,7 +162,11 @@ def _joined(
 
 
 def _batch_norm(
-    graph: fx.GraphModule, node: fx.Node, user: fx.Node, layer: Layer, held: dict[str, torch.Tensor]
+    graph: fx.GraphModule,
+    node: fx.Node,
+    user: fx.Node,
+    layer: TracedLayer,
+    held: dict[str, torch.Tensor],
 ) -> fx.Node | None:
     found = batch_norm_of(user, held)
     if found is None or layer.channel != 1 or len(found[0]) != layer.channels:
@@ -179,12 +183,16 @@ def _batch_norm(
 
 
 def _affine(
-    graph: fx.GraphModule, node: fx.Node, user: fx.Node, layer: Layer, held: dict[str, torch.Tensor]
+    graph: fx.GraphModule,
+    node: fx.Node,
+    user: fx.Node,
+    layer: TracedLayer,
+    held: dict[str, torch.Tensor],
 ) -> fx.Node | None:
     """A product with constants, or a sum, of each channel."""
     if user.kwargs or len(user.args) != 2:
         return None
-    effects: dict[object, Callable[[Layer, torch.Tensor], None]] = {
+    effects: dict[object, Callable[[TracedLayer, torch.Tensor], None]] = {
         _aten.mul.Tensor: _multiply,
         _aten.add.Tensor: _add,
     }
@@ -206,7 +214,7 @@ def _affine(
     return _joined(graph, node, user)
 
 
-def _each_channel(value: torch.Tensor, node: fx.Node, layer: Layer) -> torch.Tensor | None:
+def _each_channel(value: torch.Tensor, node: fx.Node, layer: TracedLayer) -> torch.Tensor | None:
     """One value for each channel, where broadcasting does no more than that."""
     rank = node.meta["val"].dim()
     if value.dim() > rank or value.dtype != torch.float32:
@@ -219,7 +227,11 @@ def _each_channel(value: torch.Tensor, node: fx.Node, layer: Layer) -> torch.Ten
 
 
 def _residual(
-    graph: fx.GraphModule, node: fx.Node, user: fx.Node, layer: Layer, held: dict[str, torch.Tensor]
+    graph: fx.GraphModule,
+    node: fx.Node,
+    user: fx.Node,
+    layer: TracedLayer,
+    held: dict[str, torch.Tensor],
 ) -> fx.Node | None:
     if user.target is not _aten.add.Tensor or user.kwargs or len(user.args) != 2:
         return None
@@ -231,7 +243,7 @@ def _residual(
     return _joined(graph, node, user, other)
 
 
-def _multiply(layer: Layer, scale: torch.Tensor) -> None:
+def _multiply(layer: TracedLayer, scale: torch.Tensor) -> None:
     """Multiplies each channel: a weight that carries the channel, where there is one."""
     parts = layer.parts
     if parts.bias is not None:
@@ -245,5 +257,5 @@ def _multiply(layer: Layer, scale: torch.Tensor) -> None:
     layer.weights[chosen] = (layer.weights[chosen].double() * factor).float()
 
 
-def _add(layer: Layer, shift: torch.Tensor) -> None:
+def _add(layer: TracedLayer, shift: torch.Tensor) -> None:
     layer.parts.bias = shift if layer.parts.bias is None else layer.parts.bias + shift

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from syno.inference.layer import CONVOLUTION, LINEAR, SLOT, Computation, Layer
+from syno.inference.layer import CONVOLUTION, LINEAR, SLOT, Computation, TracedLayer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS, Found, NotCovered, as_operator
 from syno.inference.passes.clean import add_module, constants, put_module
 from syno.inference.trace import SLOT as SLOT_CALL
-from syno.inference.trace import Traced, TracedPack, module_name, shape_of
+from syno.inference.trace import Traced, TracedOperator, module_name, shape_of
 
 _aten = torch.ops.aten
 # The entry of a node's `meta` that says why it is no layer.
@@ -30,7 +30,7 @@ class Kept:
 
 
 def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
-    """Puts a `Layer` in place of every node that can be one, and returns what stays.
+    """Puts a `TracedLayer` in place of every node that can be one, and returns what stays.
 
     convolutions: also convolutions and linear layers, not only the operators of slots.
     """
@@ -40,10 +40,10 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
         if node.op != "call_function":
             continue
         if node.target is SLOT_CALL:
-            found_pack = traced.packs[int(node.args[1])]  # type: ignore[arg-type]
+            operator = traced.layers[int(node.args[1])]  # type: ignore[arg-type]
             source = node.args[0]
             assert isinstance(source, fx.Node)
-            put_module(graph, node, _next_name(graph), _slot_layer(found_pack), source)
+            put_module(graph, node, _next_name(graph), _slot_layer(operator), source)
         elif node.target in CONVOLUTIONS or node.target in LINEAR_LAYERS:
             kind = CONVOLUTION if node.target in CONVOLUTIONS else LINEAR
             name = module_name(node)
@@ -62,18 +62,18 @@ def put_layers(traced: Traced, *, convolutions: bool) -> list[Kept]:
     return kept
 
 
-def _slot_layer(found: TracedPack) -> Layer:
-    pack = found.pack
+def _slot_layer(found: TracedOperator) -> TracedLayer:
+    pack = found.layer
     computation = Computation(pack.operator.text, pack.binding, pack.plan)
     weights = [parameter.detach() for parameter in pack.kernel.parameters()]
     rank = len(pack.operator.shapes(pack.binding).output)
     # Without a slot that says it: channels are dimension 1 of a map, and the last of a sequence.
     channel = (1 if rank == 4 else rank - 1) if found.channel is None else found.channel % rank
-    return Layer(found.name, SLOT, computation, weights, channel)
+    return TracedLayer(found.name, SLOT, computation, weights, channel)
 
 
 def _replace_found(graph: fx.GraphModule, node: fx.Node, found: Found, *, batch: bool) -> None:
-    layer = Layer(
+    layer = TracedLayer(
         module_name(node), found.kind, found.computation, found.weights, channel=found.channel
     )
     layer.parts.bias = None if found.bias is None else found.bias.detach()
@@ -149,16 +149,16 @@ def _inserted(
 
 def _next_name(graph: fx.GraphModule) -> str:
     """The name of the next layer in the graph."""
-    return f"syno_layer_{sum(isinstance(module, Layer) for module in graph.children())}"
+    return f"syno_layer_{sum(isinstance(module, TracedLayer) for module in graph.children())}"
 
 
-def layers_of(graph: fx.GraphModule) -> dict[fx.Node, Layer]:
+def layers_of(graph: fx.GraphModule) -> dict[fx.Node, TracedLayer]:
     """The calls of layers, in the order of the graph."""
     modules = dict(graph.named_modules())
     found = {}
     for node in graph.graph.nodes:
         if node.op == "call_module":
             module = modules[str(node.target)]
-            if isinstance(module, Layer):
+            if isinstance(module, TracedLayer):
                 found[node] = module
     return found

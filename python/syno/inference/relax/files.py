@@ -80,7 +80,7 @@ class TvmNetworkFile:
             )
         databases = () if subject.schedules is None else databases_below(subject.schedules)
         executable, _, _ = compiled(
-            subject.module if subject.pack is None else subject.pack,
+            subject.module if subject.layer is None else subject.layer,
             subject.x[:1] if subject.batch else subject.x,
             device_target(target, 1),
             any_batch=subject.batch,

@@ -11,7 +11,7 @@ from torch import fx
 from syno import _core
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 from syno.inference.relax.program import Program
 from syno.inference.trace import SLOT, module_name
 
@@ -68,7 +68,7 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[-1]}" if lines else type(error).__name__
 
 
-def _converter(layers: Sequence[Layer]) -> Callable[[fx.Node, Any], Any]:
+def _converter(layers: Sequence[TracedLayer]) -> Callable[[fx.Node, Any], Any]:
     """What turns the call of an operator into a call of its function."""
     from tvm import relax
 
@@ -91,7 +91,7 @@ def _converter(layers: Sequence[Layer]) -> Callable[[fx.Node, Any], Any]:
     return convert
 
 
-def _function(layer: Layer, batch: int | torch.SymInt) -> tuple[str, Any]:
+def _function(layer: TracedLayer, batch: int | torch.SymInt) -> tuple[str, Any]:
     """What is equal for equal functions, and the function for a size of the batch, or for any."""
     from tvm import te
 

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 
 from syno._util.errors import UserError
 from syno.codegen.torch_op.epilogue import Epilogue
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 from syno.inference.passes.batch_norms import fold_batch_norms
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
@@ -30,7 +30,7 @@ class Program:
     """
 
     exported: ExportedProgram
-    layers: list[Layer]
+    layers: list[TracedLayer]
     batch: bool
 
 
@@ -39,7 +39,7 @@ class _Call(nn.Module):
 
     channel: torch.Tensor | None
 
-    def __init__(self, number: int, layer: Layer) -> None:
+    def __init__(self, number: int, layer: TracedLayer) -> None:
         super().__init__()
         operator = layer.computation.operator
         self._number = number
@@ -68,7 +68,7 @@ def trace_program(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bo
     graph = prepared.graph
     with torch.no_grad():
         fold_batch_norms(graph)
-    layers: list[Layer] = []
+    layers: list[TracedLayer] = []
     for node, layer in layers_of(graph).items():
         setattr(graph, str(node.target), _Call(len(layers), layer))
         layers.append(layer)

@@ -26,7 +26,7 @@ from syno.engines.engine import get as get_engine
 from syno.measure import Measurement, latency, step_slowdown
 from syno.measure.latency import FailingNetworkError, Prepare, eager
 from syno.network.layers import LayerReport
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 from syno.options import TimingOptions
 from syno.prediction import LatencyPredictor
@@ -310,8 +310,8 @@ class NetworkEvaluator:
     def _verify(self, operator: Operator, net: nn.Module) -> list[Verification]:
         """Compare code and interpreter under each binding of the operator in the network."""
         self.observer.on_step("verify")
-        packs = [module for module in net.modules() if isinstance(module, KernelPack)]
-        bindings = {canonical_json(pack.binding): pack.binding for pack in packs}
+        layers = [module for module in net.modules() if isinstance(module, Layer)]
+        bindings = {canonical_json(layer.binding): layer.binding for layer in layers}
         return [verify(operator, binding, seed=self.seed) for binding in bindings.values()]
 
     def _kernels(self, net: nn.Module) -> AbstractContextManager[str | None]:

@@ -24,7 +24,7 @@ from syno.network.layers import (
 from syno.network.placeholder import Placeholder, checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
 from syno.network.surgery import sample_shape, weight_params
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 from syno.study.evaluate.custom import checked_fit, checked_run
 from syno.study.evaluate.weights import NetworkShape
@@ -289,7 +289,7 @@ class Network:
         if not self.causal:
             return None
         for slot in slots(net).values():
-            if isinstance(slot.kernel, KernelPack):
+            if isinstance(slot.kernel, Layer):
                 found = future_read(slot, operator, slot.kernel.binding)
                 if found is not None:
                     return found

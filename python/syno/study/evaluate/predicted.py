@@ -11,9 +11,9 @@ from syno._util.errors import UserError
 from syno.network.placeholder import Placeholder, slots
 from syno.network.substitute import layer_report
 from syno.operators import zoo
-from syno.operators.kernel import KernelPack
+from syno.operators.layer import Layer
 from syno.operators.operator import Operator
-from syno.prediction import Device, Kernel, LatencyPredictor, LatencySample
+from syno.prediction import Device, LatencyPredictor, LatencySample, Workload
 from syno.store import Evaluation
 from syno.store.documents import PredictedLatency
 from syno.store.records import BASELINE, OK, canonical_json, digest
@@ -58,21 +58,21 @@ class NetworkLatency:
         return found
 
 
-def kernels_of(net: nn.Module) -> tuple[Kernel, ...] | None:
+def kernels_of(net: nn.Module) -> tuple[Workload, ...] | None:
     """Return the kernels of all slots of a network; None if there is a layer of another kind.
 
     Args:
         net: a network whose slots know their shapes.
     """
     rows = {row.name: row.macs for row in layer_report(net).rows}
-    counts: dict[tuple[str, str], Kernel] = {}
+    counts: dict[tuple[str, str], Workload] = {}
     for name, slot in slots(net).items():
         found = _kernel(slot, rows.get(name))
         if found is None:
             return None
         key = (found.operator.text, canonical_json(dict(found.binding)))
         before = counts[key].count if key in counts else 0
-        counts[key] = Kernel(found.operator, found.binding, before + 1)
+        counts[key] = Workload(found.operator, found.binding, before + 1)
     return tuple(counts.values())
 
 
@@ -152,20 +152,20 @@ def check_threads(predictor: LatencyPredictor, threads: int) -> None:
         )
 
 
-def _kernel(slot: Placeholder, macs: int | None) -> Kernel | None:
-    if isinstance(slot.kernel, KernelPack):
+def _kernel(slot: Placeholder, macs: int | None) -> Workload | None:
+    if isinstance(slot.kernel, Layer):
         operator = slot.kernel.operator.canonical
         batch = {} if operator.batch is None else {operator.batch: slot.phases}
         binding = batch | dict(slot.kernel.binding)
-        return Kernel(operator, {name: binding[name] for name in operator.variables})
+        return Workload(operator, {name: binding[name] for name in operator.variables})
     if slot.shapes is None or not macs:
         return None
     source, target = slot.shapes
     sizes = math.prod(target) * source[0]
     if len(target) == 3 and macs % sizes == 0 and math.isqrt(macs // sizes) ** 2 == macs // sizes:
         given = {"N": 1, "C_in": source[0], "C_out": target[0], "H": target[1], "W": target[2]}
-        return Kernel(zoo.load("conv2d"), given | {"k": math.isqrt(macs // sizes)})
+        return Workload(zoo.load("conv2d"), given | {"k": math.isqrt(macs // sizes)})
     if len(target) == 2 and macs == math.prod(source) * target[1]:
         given = {"N": 1, "T": source[0], "C_in": source[1], "C_out": target[1]}
-        return Kernel(zoo.load("linear"), given)
+        return Workload(zoo.load("linear"), given)
     return None

@@ -12,7 +12,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.codegen import emitters
 from syno.engines.engine import FLOAT32
-from syno.inference.layer import Layer
+from syno.inference.layer import TracedLayer
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
 from syno.tune import tvm_schedules
@@ -73,7 +73,7 @@ class TvmLayer:
         return run
 
 
-def _single_layer(net: nn.Module, example: torch.Tensor) -> Layer:
+def _single_layer(net: nn.Module, example: torch.Tensor) -> TracedLayer:
     """The one layer of a network. UserError for one with more."""
     with torch.inference_mode(False):
         graph = prepare(net, (example.clone(),), batch=False).graph
