@@ -48,7 +48,7 @@ from syno.store import (
     Worker,
     schema,
 )
-from syno.store.database import make_database, now, parse_address
+from syno.store.database import Database, now, parse_address
 from syno.store.environment import capture_environment
 from syno.store.records import COMPLETED, OPERATOR, canonical_json, digest
 from syno.store.seals import event_digest, seal
@@ -288,7 +288,7 @@ class Filling:
 
 def fill(store: Store, study: StudyRecord, operators: int, trials: int) -> int:
     """Fill a study with answered proposals; return the number of rows."""
-    with store._writing() as connection:
+    with store.database.writing() as connection:
         filling = Filling(connection, study)
         for number in range(trials):
             filling.trial(number + 1, made_operator(number))
@@ -300,8 +300,7 @@ def fill(store: Store, study: StudyRecord, operators: int, trials: int) -> int:
 def unchecked(url: str) -> Store:
     """Open a store that was checked before."""
     address = parse_address(url)
-    database = make_database(url, address, create=False, read_only=False, timeout=60.0)
-    return Store(database, address, 60.0)
+    return Store(Database.of(url, address, create=False, read_only=False, timeout=60.0))
 
 
 class Clock:
@@ -329,7 +328,7 @@ def work(url: str, name: str, window: tuple[float, float], trial_seconds: float,
     settings = StudySettings.from_json(record.settings)
     answers = Answers(store, record, settings, MadeSpace.rules, worker)
     answers.counts_attempts = False
-    store.announce(worker.name, answers.environment, ())
+    store.presence.announce(worker.name, answers.environment, ())
     rng = random.Random(os.getpid())
     begin, until = window
     clock = Clock(begin)
@@ -349,7 +348,7 @@ def work(url: str, name: str, window: tuple[float, float], trial_seconds: float,
         outcome = made_outcome(MadeOperator(found.text or ""))
         with clock.timed("tell"):
             answers.tell(found.id, outcome)
-    store.leave(worker.name)
+    store.presence.leave(worker.name)
     store.close()
     out.put(clock.times)
 
@@ -372,7 +371,7 @@ def propose(study: Study, workers: int, window: tuple[float, float]) -> dict[str
     """Be the driver; return the times of the proposals."""
     store, (begin, until) = study.store, window
     clock = Clock(begin)
-    study.driver = store.drive(study.record, study.worker)
+    study.driver = store.presence.drive(study.record, study.worker)
     while time.monotonic() < until:
         if store.waiting(study.record) > kept_waiting(workers):
             time.sleep(DRIVER_LOOK_S)
@@ -437,9 +436,9 @@ def query_rates(store: Store, study: Study, rounds: int = 50) -> dict[str, dict[
     calls: dict[str, Callable[[], Any]] = {
         "follow": lambda: store.follow(study.state),
         "waiting": lambda: store.waiting(record),
-        "able_workers": lambda: store.able_workers(()),
+        "able_workers": lambda: store.presence.able(()),
         "studies": store.studies,
-        "quarantine_reason": lambda: store.quarantine_reason(
+        "quarantine_reason": lambda: store.quarantine.reason(
             record, made_operator(random_.randrange(last)).key
         ),
     }
@@ -454,13 +453,13 @@ def size(store: Store) -> int:
     if store.path is not None:
         beside = [store.path.with_name(store.path.name + end) for end in ("", "-wal", "-shm")]
         return sum(path.stat().st_size for path in beside if path.exists())
-    with store._reading() as connection:
+    with store.database.reading() as connection:
         return int(connection.scalar(text("SELECT pg_database_size(current_database())")) or 0)
 
 
 def version(store: Store) -> str:
     """The version of the database."""
-    with store._reading() as connection:
+    with store.database.reading() as connection:
         query = "version()" if store.path is None else "sqlite_version()"
         return str(connection.scalar(text(f"SELECT {query}")))
 
@@ -485,7 +484,7 @@ def measured(url: str, given: argparse.Namespace) -> dict[str, Any]:
         _, found["first_propose"] = timed(study.propose)
         found["queries"] = query_rates(store, study)
         _, found["summary"] = timed(lambda: store.summary(study.record))
-        store._database.dispose()  # its connections are not for other processes
+        store.database.close()  # its connections are not for other processes
         found["shared"] = shared(url, study, given)
         found["database"] = version(store)
         study.close()

@@ -546,7 +546,7 @@ def _stores(folder: Path) -> dict[str, Call]:
         return (
             [store.version(), store.studies(), store.study("study")],
             [store.events(study), store.proposals(study), store.rung_results(study)],
-            [store.unleased(study), store.quarantined(study)],
+            [store.unleased(study), store.quarantine.of(study)],
             repr(store.summary(study)),
             error_of(lambda: store.study("none")),
         )

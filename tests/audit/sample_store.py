@@ -72,7 +72,7 @@ def make(path: Path) -> None:
         _fail_twice(study)
         run(study, FakeRungs())
         _fail_twice(study, store)
-        store.leave_quarantine(study.record, store.quarantined(study.record)[0].key)
+        store.quarantine.leave(study.record, store.quarantine.of(study.record)[0].key)
         tested = Outcome("ok", accuracy=0.5, split="test", rung="tiny", recipe={"final": True})
         store.add_evaluation(study.record, 0, tested, HERE)
         study.close()

@@ -47,7 +47,7 @@ def test_what_another_machine_measured_comes_into_the_study() -> None:
     refused = run("import", "c.json", "--secret", "secret")
     assert refused.exit_code == 2 and "has evaluated no operator" in refused.output
     with Store.open("runs.db", read_only=True) as store:
-        assert len(store.device_measurements(store.study())) == 1
+        assert len(store.measurements.of(store.study())) == 1
 
 
 def test_a_bundle_needs_a_secret_that_is_one() -> None:

@@ -83,7 +83,7 @@ def test_status_lists_the_workers_that_are_there(store: str) -> None:
     here, gone = Worker(), Worker()
     with Store.open(store) as opened:
         for worker in (here, gone):
-            opened.announce(worker.name, HERE, ("jetson",))
+            opened.presence.announce(worker.name, HERE, ("jetson",))
         opened.create_study("a", specification=("5bec", {}), settings={}, seed=0)
         study = opened.study()
         opened.ask(study, 1, ("text", "key"), None)

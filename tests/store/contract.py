@@ -189,24 +189,24 @@ class StoreContract:
             for number in (1, 2, 3)
         ]
         apart = store.ask(other, 1, ("text 2", "2bad"), worker.name)
-        assert store.add_failure(asked[1].id, "crash", "SIGSEGV") == 1
-        assert store.add_failure(apart.id, "crash", "SIGSEGV") == 1
-        assert store.add_failure(asked[2].id, "crash", "SIGBUS") == 1
-        assert store.quarantined(study) == []
-        assert store.add_failure(asked[1].id, "hang", "no answer") == 2
-        (record,) = store.quarantined(study)
+        assert store.quarantine.add(asked[1].id, "crash", "SIGSEGV") == 1
+        assert store.quarantine.add(apart.id, "crash", "SIGSEGV") == 1
+        assert store.quarantine.add(asked[2].id, "crash", "SIGBUS") == 1
+        assert store.quarantine.of(study) == []
+        assert store.quarantine.add(asked[1].id, "hang", "no answer") == 2
+        (record,) = store.quarantine.of(study)
         assert (record.key, record.text, record.ask) == ("2bad", "text 2", 2)
         assert (record.failures, record.kind, record.reason) == (2, "hang", "no answer")
-        assert store.quarantined(other) == []
+        assert store.quarantine.of(other) == []
         assert store.summary(study).quarantined == (record,)
         for each in asked:
             failed = Outcome("timeout", reason="no answer")
             store.tell(each.id, failed if each is asked[1] else TRAINED, ENVIRONMENT)
 
         with pytest.raises(UserError, match=r"key begins with '3'.*\n  in quarantine: 2bad"):
-            store.leave_quarantine(study, "3")
-        assert store.leave_quarantine(study, "2b") == [record]
-        assert store.quarantined(study) == []
+            store.quarantine.leave(study, "3")
+        assert store.quarantine.leave(study, "2b") == [record]
+        assert store.quarantine.of(study) == []
         summary = store.summary(study)
         assert summary.open_asks == (2,)  # to be evaluated again, under its number
         assert [e.ask for e in summary.evaluations] == [1, 3]  # the others keep their answers
@@ -216,14 +216,14 @@ class StoreContract:
         again = store.lease_open(study, worker.name)
         assert (again.id, again.attempts) == (asked[1].id, 1)
         store.tell(again.id, TRAINED, ENVIRONMENT)
-        assert store.add_failure(asked[1].id, "crash", "SIGSEGV") == 1
+        assert store.quarantine.add(asked[1].id, "crash", "SIGSEGV") == 1
         with pytest.raises(UserError, match="no operator is in quarantine"):
-            store.leave_quarantine(study, None)
+            store.quarantine.leave(study, None)
 
     def test_a_baseline_has_no_operator_that_could_fail(self, store, worker):
         asked = store.ask(make_study(store), 0, None, worker.name)
         with pytest.raises(InternalError, match="has no operator"):
-            store.add_failure(asked.id, "crash", "SIGSEGV")
+            store.quarantine.add(asked.id, "crash", "SIGSEGV")
 
     def test_a_lease_is_renewed_by_its_holder_only(self, store, worker):
         study = make_study(store)
@@ -340,13 +340,13 @@ class StoreContract:
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         for each in (baseline, asked):
             store.tell(each.id, Outcome("error", reason=GIVEN_UP.format(7)), ENVIRONMENT)
-        found = store.quarantined(study)
+        found = store.quarantine.of(study)
         assert [(r.key, r.ask, r.failures, r.kind) for r in found] == [
             ("baseline", 0, 7, "crash"),
             ("key", 1, 7, "crash"),
         ]
-        assert store.leave_quarantine(study, None) == found
-        assert store.quarantined(study) == []
+        assert store.quarantine.leave(study, None) == found
+        assert store.quarantine.of(study) == []
         assert store.summary(study).open_asks == (0, 1)
         assert count(store, "evaluation") == 0
 
@@ -421,14 +421,14 @@ class StoreContract:
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         store.tell(asked.id, TRAINED, ENVIRONMENT)
         for change in ("verification_id = NULL", "source_hash = 'other'", "passed = NOT passed"):
-            with pytest.raises(IntegrityError), store._writing() as connection:
+            with pytest.raises(IntegrityError), store.database.writing() as connection:
                 connection.execute(text(f"UPDATE measurement SET {change}"))
 
     def test_one_evaluation_for_proposal_recipe_split_rung_and_seed(self, store, worker):
         study = make_study(store)
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         store.tell(asked.id, TRAINED, ENVIRONMENT)
-        with store._writing() as connection:
+        with store.database.writing() as connection:
             connection.execute(text("UPDATE proposal SET state = 'asked'"))
         with pytest.raises(IntegrityError):
             store.tell(asked.id, TRAINED, ENVIRONMENT)
@@ -452,5 +452,5 @@ class StoreContract:
 
 
 def count(store: Store, table: str) -> int:
-    with store._reading() as connection:
+    with store.database.reading() as connection:
         return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())

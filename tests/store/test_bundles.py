@@ -71,32 +71,32 @@ def test_a_bundle_is_read_as_it_was_written(path: Path) -> None:
 def test_a_bundle_comes_into_a_study_with_its_device(store: Store) -> None:
     study = filled(store)
     before = store.summary(study)
-    done = store.import_bundle(study, BUNDLE)
+    done = store.measurements.add(study, BUNDLE)
     assert (done.device, done.stored, done.known, done.missing) == (OTHER.device, 1, False, ())
-    (found,) = store.device_measurements(study)
+    (found,) = store.measurements.of(study)
     assert (found.ask, found.key, found.device) == (1, "k1", OTHER.device)
     assert (found.median_ms, found.ratio, found.baseline_ms) == (1.5, 0.75, 2.0)
     after = store.summary(study)
     # What the search found is as it was: an evaluation has one latency, its own.
     assert after.evaluations == before.evaluations and after.baseline == before.baseline
-    assert store.import_bundle(study, BUNDLE).known
-    assert len(store.device_measurements(study)) == 1
+    assert store.measurements.add(study, BUNDLE).known
+    assert len(store.measurements.of(study)) == 1
     third = dataclasses.replace(OTHER, device="a phone")
-    store.import_bundle(study, dataclasses.replace(BUNDLE, environment=third))
-    assert [each.device for each in store.device_measurements(study)] == [OTHER.device, "a phone"]
+    store.measurements.add(study, dataclasses.replace(BUNDLE, environment=third))
+    assert [each.device for each in store.measurements.of(study)] == [OTHER.device, "a phone"]
     name = store.name
     store.close()
     with Store.open(name, read_only=True) as again:  # which checks every row
-        assert len(again.device_measurements(again.study())) == 2
+        assert len(again.measurements.of(again.study())) == 2
 
 
 def test_what_the_study_does_not_have_is_left_out(store: Store) -> None:
     study = filled(store)
     unknown = dataclasses.replace(ROW, text="unknown", key="k9")
-    done = store.import_bundle(study, dataclasses.replace(BUNDLE, rows=(unknown, ROW)))
+    done = store.measurements.add(study, dataclasses.replace(BUNDLE, rows=(unknown, ROW)))
     assert (done.stored, done.missing) == (1, ("k9",))
     with pytest.raises(UserError, match="has evaluated no operator of the bundle"):
-        store.import_bundle(study, dataclasses.replace(BUNDLE, rows=(unknown,)))
+        store.measurements.add(study, dataclasses.replace(BUNDLE, rows=(unknown,)))
 
 
 @pytest.mark.parametrize(
@@ -130,15 +130,15 @@ def test_a_forged_row_stores_nothing(store: Store, rows: tuple[BundleRow, ...], 
     study = filled(store)
     events = store.events(study)
     with pytest.raises(UserError, match=what):
-        store.import_bundle(study, dataclasses.replace(BUNDLE, rows=rows))
-    assert store.device_measurements(study) == []
+        store.measurements.add(study, dataclasses.replace(BUNDLE, rows=rows))
+    assert store.measurements.of(study) == []
     assert store.events(study) == events
 
 
 def test_the_machine_of_the_study_itself_is_refused(store: Store) -> None:
     study = filled(store)
     with pytest.raises(UserError, match="measured where the study was"):
-        store.import_bundle(study, dataclasses.replace(BUNDLE, environment=ENVIRONMENT))
+        store.measurements.add(study, dataclasses.replace(BUNDLE, environment=ENVIRONMENT))
 
 
 def faster(content: dict[str, Any]) -> None:

@@ -323,7 +323,7 @@ def test_rows_are_written_with_their_seals_alone():
 
 
 def test_an_expression_cannot_change_a_sealed_row(path):
-    with Store.open(str(path)) as store, store._writing() as connection:
+    with Store.open(str(path)) as store, store.database.writing() as connection:
         attempts = schema.proposal.c.attempts
         with pytest.raises(InternalError, match="by values, or by functions of the row"):
             change(connection, schema.proposal, attempts == 1, attempts=attempts + 1)

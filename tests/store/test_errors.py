@@ -193,7 +193,7 @@ def test_a_full_database_loses_no_answer_that_was_told(tmp_path):
     path = tmp_path / "store.db"
     with Store.open(str(path)) as store:
 
-        @events.listens_for(store._database, "engine_connect")
+        @events.listens_for(store.database.engine, "engine_connect")
         def limit(connection):
             connection.connection.dbapi_connection.execute("PRAGMA max_page_count = 100")
 

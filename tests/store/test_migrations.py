@@ -38,7 +38,7 @@ def old(tmp_path):
 
 def shape(path: Path) -> dict[str, object]:
     """Columns, keys and indexes of every table, whatever way they came about."""
-    with Store.open(str(path)) as store, store._reading() as connection:
+    with Store.open(str(path)) as store, store.database.reading() as connection:
         found = inspect(connection)
         return {
             table: (
@@ -110,7 +110,7 @@ def test_a_store_of_version_4_is_sealed_and_goes_on(tmp_path):
         assert summary.open_asks == (2, 3)  # one was let out of quarantine
         assert [(e.ask, e.rung) for e in summary.evaluations] == [(1, "tiny"), (1, "small")]
         assert [e.split for e in summary.final] == ["test"]
-        with store._reading() as connection:
+        with store.database.reading() as connection:
             rows = connection.execute(text("SELECT key, key_version FROM operator ORDER BY id"))
             versions = [(row.key, row.key_version) for row in rows]
     # The key of the last one came from elsewhere.
@@ -137,7 +137,7 @@ def test_a_store_of_version_5_is_read_as_it_is(tmp_path):
 
 def test_a_store_of_version_5_loses_the_table_that_nothing_used_and_goes_on(tmp_path):
     old = restored("v5.sql", tmp_path / "old.db")
-    with Store.open(str(old)) as store, store._reading() as connection:
+    with Store.open(str(old)) as store, store.database.reading() as connection:
         assert "artifact" not in inspect(connection).get_table_names()
         before = store.summary("old")
         assert [e.accuracy for e in before.evaluations] == [0.875]
@@ -195,7 +195,7 @@ def test_an_adaptation_of_version_8_is_read_as_it_is_and_goes_on(tmp_path):
     assert old.read_bytes() == content
     with Store.open(str(old)) as store:
         study, worker = store.study("adapted"), Worker()
-        token = store.drive(study, worker.name)
+        token = store.presence.drive(study, worker.name)
         assert token is not None
         found = store.findings(study, token)
         found.add("fit", "another slot", [2.5])
@@ -273,7 +273,7 @@ def test_what_is_damaged_in_an_old_store_is_not_sealed(change, message, tmp_path
 
 
 def test_each_version_is_written_down_with_who_and_when(old):
-    with Store.open(str(old)) as store, store._reading() as connection:
+    with Store.open(str(old)) as store, store.database.reading() as connection:
         rows = connection.execute(text("SELECT version, written_by, applied FROM syno_schema"))
         versions = [row.version for row in rows if row.written_by and row.applied]
     assert versions == list(range(1, schema.VERSION + 1))

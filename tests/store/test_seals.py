@@ -72,8 +72,8 @@ def test_what_waits_is_found_without_reading_all_proposals(find, tmp_path):
         def note(_connection, _cursor, statement, parameters, *_):
             statements.append((statement, parameters))
 
-        event.listen(store._database, "before_cursor_execute", note)
-        with store._reading() as connection:
+        event.listen(store.database.engine, "before_cursor_execute", note)
+        with store.database.reading() as connection:
             assert len(find(connection, study.id)) == 3
             of_proposals = [each for each in statements if "FROM proposal" in each[0]]
             plans = [

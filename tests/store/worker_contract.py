@@ -161,9 +161,9 @@ class WorkerContract:
             store.ask(study, 3, ("text 3", "3"), None, limit=2)
 
     def test_workers_announce_what_they_are(self, store, worker, other):
-        store.announce(worker.name, ENVIRONMENT, ("jetson", "arm"))
-        store.announce(other.name, ENVIRONMENT, ())
-        store.announce(other.name, ENVIRONMENT, ())  # as after a lost confirmation
+        store.presence.announce(worker.name, ENVIRONMENT, ("jetson", "arm"))
+        store.presence.announce(other.name, ENVIRONMENT, ())
+        store.presence.announce(other.name, ENVIRONMENT, ())  # as after a lost confirmation
         study = make_study(store, "busy")
         store.ask(study, 4 - 3, ("text", "key"), None)
         store.lease(study, worker.name)
@@ -176,9 +176,9 @@ class WorkerContract:
         assert (first.study, first.ask, first.is_alive) == ("busy", 1, True)
         assert (second.study, second.ask, second.is_alive) == (None, None, True)
         before = second.heartbeat
-        store.beat(other.name)
+        store.presence.beat(other.name)
         assert store.workers()[1].heartbeat > before
-        store.leave(other.name)
+        store.presence.leave(other.name)
         assert [w.is_alive for w in store.workers()] == [True, False]
 
     def test_many_workers_on_equal_machines_come_at_once(self, store, url):
@@ -192,7 +192,7 @@ class WorkerContract:
                         environment = dataclasses.replace(ENVIRONMENT, commit=str(number))
                         worker = Worker()
                         together.wait(60)
-                        own.announce(worker.name, environment, ())
+                        own.presence.announce(worker.name, environment, ())
                         worker.close()
             except BaseException as error:
                 failures.append(error)
@@ -208,21 +208,21 @@ class WorkerContract:
     def test_one_process_drives_a_study_and_another_takes_over(self, store, worker, other):
         study = make_study(store)
         assert store.driven() == []
-        first = store.drive(study, worker.name)
-        assert store.drive(study, other.name) is None
+        first = store.presence.drive(study, worker.name)
+        assert store.presence.drive(study, other.name) is None
         assert store.driven() == [study]
-        assert store.renew_driver(study, first)
+        assert store.presence.renew_driver(study, first)
         worker.close()  # as when its process ends
-        second = store.drive(study, other.name)
+        second = store.presence.drive(study, other.name)
         assert second > first
-        assert not store.renew_driver(study, first)
+        assert not store.presence.renew_driver(study, first)
         with pytest.raises(DriverLostError, match="another process has taken over"):
             store.ask(study, 1, ("text", "key"), None, driver=first)
         asked = store.ask(study, 1, ("text", "key"), None, driver=second)
-        store.leave_driver(study, first)  # that of another process is left alone
+        store.presence.leave_driver(study, first)  # that of another process is left alone
         assert store.driven() == [study]
         with pytest.raises(DriverLostError):
             store.promote(asked.id, 1, None, driver=first)
-        store.leave_driver(study, second)
+        store.presence.leave_driver(study, second)
         assert store.driven() == []
-        assert store.drive(study, other.name) > second
+        assert store.presence.drive(study, other.name) > second

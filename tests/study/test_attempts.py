@@ -121,8 +121,8 @@ def test_what_was_given_up_is_in_quarantine_and_can_be_released(store, undisturb
     assert (record.ask, record.kind, record.failures) == (1, "crash", MAX_ATTEMPTS)
     assert record.reason == f"the process ended in each of {MAX_ATTEMPTS} attempts"
     with pytest.raises(UserError, match="no operator whose id or key begins with 'zz'"):
-        store.leave_quarantine(found.study, "zz")
-    assert store.leave_quarantine(found.study, record.key[:6]) == [record]
+        store.quarantine.leave(found.study, "zz")
+    assert store.quarantine.leave(found.study, record.key[:6]) == [record]
     evaluator = FakeEvaluator()
     run(Study.load(store, "s", FakeSpace()), evaluator)
     assert evaluator.evaluated[0] == record.key
@@ -145,8 +145,8 @@ def test_a_baseline_that_failed_so_is_released_by_its_name(store, undisturbed, r
     found = store.summary("s")
     assert [record.key for record in found.quarantined] == ["baseline"]
     with pytest.raises(UserError, match=r"begins with 'ba'.*\n  in quarantine: baseline"):
-        store.leave_quarantine(found.study, "ba")  # it may be the start of an operator's key
-    store.leave_quarantine(found.study, which)
+        store.quarantine.leave(found.study, "ba")  # it may be the start of an operator's key
+    store.quarantine.leave(found.study, which)
     evaluator = FakeEvaluator()
     run(Study.load(store, "s", FakeSpace()), evaluator)
     assert evaluator.evaluated == []

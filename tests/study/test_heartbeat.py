@@ -50,5 +50,5 @@ def test_a_heartbeat_moves_the_time_in_the_store(tmp_path):
 
 
 def _heartbeat(store: Store) -> str:
-    with store._reading() as connection:
+    with store.database.reading() as connection:
         return str(connection.exec_driver_sql("SELECT heartbeat FROM proposal").scalar_one())

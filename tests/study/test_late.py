@@ -80,7 +80,7 @@ def test_its_late_answer_is_dropped_and_it_goes_on(store, ladder, answers, outco
     evaluator = Suspended(make(), study, 4, answers=answers, outcome=outcome)
     assert run(study, evaluator, observer=Watch()).name == "evaluations"
     assert results(store) == expected
-    assert store.quarantined(store.study()) == []
+    assert store.quarantine.of(store.study()) == []
     dropped = [e for e in store.events(store.study()) if e.kind == "dropped"]
     assert [e.data["proposal"] for e in dropped] == [evaluator.taken.id]
     assert "the result does not count: proposal" in notes[0]

@@ -207,7 +207,7 @@ def test_a_crash_at_a_higher_rung_is_tried_once_more_and_then_quarantined(store)
     assert summary.rungs[0].failed == summary.rungs[0].evaluated - len(
         [e for e in summary.trained if e.rung_index == 0]
     )
-    released = store.leave_quarantine(summary.study, summary.quarantined[0].key)
+    released = store.quarantine.leave(summary.study, summary.quarantined[0].key)
     again = FakeRungs()
     run(Study.load(store, "study", FakeSpace()), again)
     assert (released[0].key, 1) in again.evaluated

@@ -135,7 +135,7 @@ def test_a_released_operator_is_evaluated_next_and_under_its_number(store):
     first = Failing(3, 4)
     run(begun(store), first)
     before = store.summary("s")
-    (record,) = store.leave_quarantine(before.study, first.evaluated[3][:6])
+    (record,) = store.quarantine.leave(before.study, first.evaluated[3][:6])
     second = FakeEvaluator()
     run(Study.load(store, "s", FakeSpace()), second)
     assert second.evaluated == [record.key]

@@ -72,7 +72,7 @@ class Happenings:
         self.store, self.random = store, random.Random(f"{kind} {seed}")
         self.study = Study.create(store, "study", settings(kind), FakeSpace())
         self.record = self.study.record
-        self.study.driver = store.drive(self.record, self.study.worker)
+        self.study.driver = store.presence.drive(self.record, self.study.worker)
         self.evaluator = FakeRungs() if self.study.ladder else FakeEvaluator()
         self.workers = [Worker() for _ in range(4)]
         self.held: list[tuple[Worker, object]] = []
@@ -155,7 +155,7 @@ class Happenings:
 
     def fail(self) -> None:
         worker, record = self.pick([each for each in self.held if each[1].text is not None])
-        count = self.store.add_failure(record.id, "crash", "crash: SIGSEGV")
+        count = self.store.quarantine.add(record.id, "crash", "crash: SIGSEGV")
         if count >= MOST_FAILURES and self.random.random() < 0.7:
             self.held.remove((worker, record))
             outcome = Outcome(ERROR, reason="crash: it is in quarantine")
@@ -168,8 +168,8 @@ class Happenings:
         self.store.tell(record.id, outcome, self.study._environment, worker.name, record.token)
 
     def release(self) -> None:
-        keys = [found.key for found in self.store.quarantined(self.record)]
-        self.store.leave_quarantine(self.record, self.random.choice([None, *keys]))
+        keys = [found.key for found in self.store.quarantine.of(self.record)]
+        self.store.quarantine.leave(self.record, self.random.choice([None, *keys]))
 
     def enqueue(self) -> None:
         self.study.enqueue(FakeOperator(f"operator {self.random.randrange(100)}"))
@@ -197,7 +197,7 @@ def check_equal(store: Store, study: Study, reader: Reader) -> None:
     assert state.results == whole.results
     assert state.evaluations == whole.evaluations
     assert state.baselines == list(store.summary(study.record).baselines)
-    assert state.quarantined == store.quarantined(study.record)
+    assert state.quarantined == store.quarantine.of(study.record)
     opened = [p for p in whole.proposals if p.is_open]
     assert state.opened == {p.ask for p in opened}
     operators = [p for p in whole.proposals if p.kind == "operator"]

@@ -120,7 +120,7 @@ def test_proposals_follow_from_the_log_up_to_what_they_have_seen(store, method):
 
 def test_an_operator_over_which_many_workers_were_lost_is_given_up(store, monkeypatch):
     study = begun(store, baseline=False, evaluations=2)
-    study.driver = store.drive(study.record, study.worker)
+    study.driver = store.presence.drive(study.record, study.worker)
     study.propose()
     for _ in range(MOST_LOSSES):
         worker = Worker()
@@ -132,12 +132,12 @@ def test_an_operator_over_which_many_workers_were_lost_is_given_up(store, monkey
     assert evaluator.evaluated == []
     (found,) = store.summary("study").evaluations
     assert (found.status, found.reason) == ("error", "the process ended in each of 10 attempts")
-    assert [q.ask for q in store.quarantined(study.record)] == [1]
+    assert [q.ask for q in store.quarantine.of(study.record)] == [1]
 
 
 def test_an_operator_with_another_key_is_refused_and_given_back(store):
     study = begun(store, baseline=False)
-    study.driver = store.drive(study.record, study.worker)
+    study.driver = store.presence.drive(study.record, study.worker)
     store.ask(study.record, 1, ("operator 5", "0" * 32), None)
     with pytest.raises(UserError, match="and this worker computes"):
         work(store, study="study", idle_s=0.0, prepare=bench(FakeEvaluator()))
@@ -146,7 +146,7 @@ def test_an_operator_with_another_key_is_refused_and_given_back(store):
 
 def test_what_arrives_at_a_worker_has_limits(store):
     study = begun(store, baseline=False)
-    study.driver = store.drive(study.record, study.worker)
+    study.driver = store.presence.drive(study.record, study.worker)
     store.ask(study.record, 1, ("x" * (MOST_TEXT + 1), "0" * 32), None)
     with pytest.raises(UserError, match="a text of 65,537 characters"):
         work(store, study="study", idle_s=0.0, prepare=bench(FakeEvaluator()))
@@ -158,7 +158,7 @@ def test_what_arrives_at_a_worker_has_limits(store):
 
 def test_a_study_that_a_worker_cannot_evaluate_is_left_to_others(store):
     study = begun(store)
-    study.driver = store.drive(study.record, study.worker)
+    study.driver = store.presence.drive(study.record, study.worker)
     study.propose()
     notes: list[str] = []
 
@@ -175,7 +175,7 @@ def test_a_study_that_a_worker_cannot_evaluate_is_left_to_others(store):
 
 def test_a_late_answer_is_kept_in_the_log_and_does_not_count(store):
     study = begun(store, baseline=False, evaluations=1)
-    study.driver = store.drive(study.record, study.worker)
+    study.driver = store.presence.drive(study.record, study.worker)
     study.propose()
 
     class Slow(FakeEvaluator):
@@ -207,8 +207,8 @@ def test_a_worker_that_starts_while_the_database_restarts_waits(store, monkeypat
     begun(store)
     failures = dict.fromkeys(("study", "announce"), 1)
 
-    def failing_first(name: str) -> Callable[..., Any]:
-        call = getattr(store, name)
+    def failing_first(of: object, name: str) -> Callable[..., Any]:
+        call = getattr(of, name)
 
         def made(*given: Any) -> Any:
             failures[name] -= 1
@@ -218,8 +218,8 @@ def test_a_worker_that_starts_while_the_database_restarts_waits(store, monkeypat
 
         return made
 
-    for name in failures:
-        monkeypatch.setattr(store, name, failing_first(name))
+    for of, name in ((store, "study"), (store.presence, "announce")):
+        monkeypatch.setattr(of, name, failing_first(of, name))
     assert work(store, study="study", idle_s=0.0) == 0
     assert max(failures.values()) < 0
     assert len(store.workers()) == 1
@@ -251,7 +251,7 @@ def test_a_study_is_evaluated_by_workers_with_its_tags(store):
 
 def test_a_worker_without_the_tags_says_what_it_lacks(store):
     study = begun(store, needs=["jetson"])
-    study.driver = store.drive(study.record, study.worker)
+    study.driver = store.presence.drive(study.record, study.worker)
     study.propose()
     with pytest.raises(
         UserError, match="needs workers with the tags jetson, and this one has none"
@@ -263,7 +263,7 @@ def rows(store: Store, table: str) -> list[dict[str, Any]]:
     from syno.store import schema
     from syno.store.raw import raw_rows
 
-    with store._reading() as connection:
+    with store.database.reading() as connection:
         return raw_rows(connection, schema.metadata.tables[table])
 
 

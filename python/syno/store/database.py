@@ -7,10 +7,12 @@ write begin with BEGIN IMMEDIATE: a second writer waits at the door, instead of 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import sqlite3
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,10 +24,11 @@ from sqlalchemy.pool import QueuePool, StaticPool
 from syno._util import checks
 from syno._util.checks import from_file, short, shown
 from syno._util.errors import UserError
+from syno.store.errors import translated
 from syno.store.records import utc_now
 
-WRITES = "syno_writes"
-CLOCK = "syno_clock"
+_WRITES = "syno_writes"
+_CLOCK = "syno_clock"
 _LOCK = 0x73796E6F  # "syno": any fixed number
 _TIME = """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
@@ -125,7 +128,7 @@ class Clock:
 def now(connection: Connection) -> str:
     """The present time, as `utc_now`, by the one clock that all processes of a store share: that of
     the server, or of the machine for SQLite."""
-    clock: Clock | None = connection.get_execution_options().get(CLOCK)
+    clock: Clock | None = connection.get_execution_options().get(_CLOCK)
     return _present(connection) if clock is None else clock.now(connection)
 
 
@@ -147,22 +150,67 @@ def id_column(connection: Connection) -> str:
     return f"id {kind} NOT NULL PRIMARY KEY"
 
 
-def make_database(
-    url: str, address: Address, *, create: bool, read_only: bool, timeout: float
-) -> Engine:
-    """The database at `address`, as SQLAlchemy sees it; nothing is opened yet."""
-    if address.dialect == "sqlite":
-        return _sqlite_database(address, create=create, read_only=read_only, timeout=timeout)
-    parsed = make_url(url)
-    if parsed.drivername == "postgresql":
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    try:
-        return create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": 10})
-    except (ModuleNotFoundError, NoSuchModuleError):
-        raise UserError(
-            f"the store '{address.name}' needs the PostgreSQL driver psycopg\n"
-            "  what to do: pip install 'syno[postgresql]'"
-        ) from None
+class Database:
+    """The database of a store: what reads or writes it does so in a transaction.
+
+    engine: the connections to it, as SQLAlchemy has them. clock: gives the time instead of the
+    clock of the database, where time is simulated.
+    """
+
+    def __init__(self, engine: Engine, address: Address, timeout: float) -> None:
+        self.engine, self.address, self._timeout = engine, address, timeout
+        self.clock: Callable[[], str] | None = None
+        # In memory all threads share one connection and so take turns.
+        self._turn = threading.Lock() if address.in_memory else contextlib.nullcontext()
+
+    @classmethod
+    def of(
+        cls, url: str, address: Address, *, create: bool, read_only: bool, timeout: float
+    ) -> Database:
+        """The database at `address`; nothing is opened yet."""
+        if address.dialect == "sqlite":
+            engine = _sqlite(address, create=create, read_only=read_only, timeout=timeout)
+            return cls(engine, address, timeout)
+        parsed = make_url(url)
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        try:
+            engine = create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        except (ModuleNotFoundError, NoSuchModuleError):
+            raise UserError(
+                f"the store '{address.name}' needs the PostgreSQL driver psycopg\n"
+                "  what to do: pip install 'syno[postgresql]'"
+            ) from None
+        return cls(engine, address, timeout)
+
+    @contextlib.contextmanager
+    def _transaction(self, **options: object) -> Iterator[Connection]:
+        options[_CLOCK] = Clock(self.clock)
+        with (
+            self._turn,
+            translated(self.address.name, self.address.path, self._timeout),
+            self.engine.connect().execution_options(**options) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    def snapshot(self) -> contextlib.AbstractContextManager[Connection]:
+        """For reading: all its statements see one state, also while others write."""
+        if self.address.dialect == "sqlite":
+            return self.reading()
+        return self._transaction(isolation_level="REPEATABLE READ", **{_WRITES: False})
+
+    def reading(self) -> contextlib.AbstractContextManager[Connection]:
+        """A transaction that writes nothing."""
+        return self._transaction(**{_WRITES: False})
+
+    def writing(self) -> contextlib.AbstractContextManager[Connection]:
+        """A transaction that writes; of SQLite the only one at a time."""
+        return self._transaction(**{_WRITES: True})
+
+    def close(self) -> None:
+        """Closes all connections; SQLite folds its log into the file."""
+        self.engine.dispose()
 
 
 def _mounts() -> list[str]:
@@ -197,7 +245,7 @@ def _check_local(path: Path) -> None:
         )
 
 
-def _sqlite_database(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
+def _sqlite(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
     path = address.path
     if path is not None:
         with from_file("cannot open the store", path):
@@ -218,21 +266,21 @@ def _sqlite_database(address: Address, *, create: bool, read_only: bool, timeout
         return connected(f"{uri}?mode={'rwc' if create else 'rw'}", uri=True)
 
     pool = StaticPool if path is None else QueuePool
-    database = create_engine("sqlite://", creator=connect, poolclass=pool)
+    engine = create_engine("sqlite://", creator=connect, poolclass=pool)
 
-    @event.listens_for(database, "connect")
+    @event.listens_for(engine, "connect")
     def _set_up(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         if path is not None and not read_only:
             connection.execute("PRAGMA journal_mode = WAL")
 
-    @event.listens_for(database, "begin")
+    @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(WRITES, False)
+        writes = connection.get_execution_options().get(_WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
-    return database
+    return engine
 
 
 def _connect_read_only(

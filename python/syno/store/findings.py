@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from syno._util.checks import short
 from syno._util.errors import UserError
 from syno.store import log, presence, schema
+from syno.store.database import Database
 from syno.store.records import canonical_json, digest
 from syno.store.rows import Rows, add
 
@@ -20,17 +20,12 @@ FINDING = "finding"
 class Findings:
     """The log of an adaptation, for the process that drives it.
 
-    writing: begins a transaction; study: its id; driver: the token of the process. What another
-    process writes meanwhile raises DriverLostError here.
+    study: its id; driver: the token of the process. What another process writes meanwhile raises
+    DriverLostError here.
     """
 
-    def __init__(
-        self,
-        writing: Callable[[], AbstractContextManager[Connection]],
-        study: int,
-        driver: int,
-    ) -> None:
-        self._writing, self._study, self._driver = writing, study, driver
+    def __init__(self, database: Database, study: int, driver: int) -> None:
+        self._database, self._study, self._driver = database, study, driver
 
     def add(self, what: str, key: str, value: object) -> int:
         """Add a finding of plain values, and return the number of its event.
@@ -38,7 +33,7 @@ class Findings:
         Raises:
             UserError: it was found before.
         """
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             end = log.lock_study(connection, self._study)
             presence.check_driver(connection, self._study, self._driver)
             same = digest(canonical_json([what, key]))
@@ -56,7 +51,7 @@ class Findings:
 
     def note(self, kind: str, data: Mapping[str, object]) -> int:
         """Add another event, and return its number."""
-        with self._writing() as connection:
+        with self._database.writing() as connection:
             end = log.lock_study(connection, self._study)
             presence.check_driver(connection, self._study, self._driver)
             return log.append(connection, self._study, kind, data, end=end)

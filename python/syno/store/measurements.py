@@ -14,8 +14,9 @@ from sqlalchemy import Connection, select
 from syno._util.errors import UserError
 from syno.store import log, schema
 from syno.store.bundles import Bundle, BundleRow
+from syno.store.database import Database
 from syno.store.outcomes import add_measured, environment_id
-from syno.store.records import OK, TEST, canonical_json
+from syno.store.records import OK, TEST, StudyRecord, canonical_json
 from syno.store.rows import Rows
 
 # The kind of the event of an imported bundle.
@@ -57,80 +58,91 @@ class Imported:
     missing: tuple[str, ...]
 
 
-def import_rows(connection: Connection, study: int, bundle: Bundle) -> Imported:
-    """Store the rows of a bundle about operators of a study, all together or not at all.
+class Measurements:
+    """The measurements of other machines in each study, each call in a transaction."""
 
-    Raises:
-        UserError: no operator of the bundle was evaluated, or its code is other code than that
-            which the study verified.
-    """
-    log.lock_study(connection, study)
-    device = bundle.environment.device
-    name = bundle.digest
-    if any(
-        event.kind == IMPORTED and event.data.get("digest") == name
-        for event in log.events(connection, study)
-    ):
-        return Imported(device, 0, True, ())
-    rows, missing, stored = Rows(), [], 0
-    for row in bundle.rows:
-        found = _evaluated(connection, study, row)
-        if found is None:
-            missing.append(row.key)
-            continue
-        operator, evaluation, own = found
-        _check_code(connection, operator, row)
-        there = environment_id(connection, bundle.environment, rows)
-        if there == own:
-            raise UserError(
-                f"the bundle was measured where the study was: {device}\n"
-                "  what to do: name the other machine with `syno measure --device-name NAME`"
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, study: StudyRecord, bundle: Bundle) -> Imported:
+        """Store the rows of a bundle about operators of a study, all together or not at all.
+
+        Raises:
+            UserError: no operator of the bundle was evaluated, or its code is other code than that
+                which the study verified.
+        """
+        with self._database.writing() as connection:
+            log.lock_study(connection, study.id)
+            device = bundle.environment.device
+            name = bundle.digest
+            if any(
+                event.kind == IMPORTED and event.data.get("digest") == name
+                for event in log.events(connection, study.id)
+            ):
+                return Imported(device, 0, True, ())
+            rows, missing, stored = Rows(), [], 0
+            for row in bundle.rows:
+                found = _evaluated(connection, study.id, row)
+                if found is None:
+                    missing.append(row.key)
+                    continue
+                operator, evaluation, own = found
+                _check_code(connection, operator, row)
+                there = environment_id(connection, bundle.environment, rows)
+                if there == own:
+                    raise UserError(
+                        f"the bundle was measured where the study was: {device}\n"
+                        "  what to do: name the other machine with `syno measure "
+                        "--device-name NAME`"
+                    )
+                add_measured(
+                    connection,
+                    evaluation,
+                    operator,
+                    (row.verification, row.measurement),
+                    (there, bundle.environment),
+                    rows,
+                )
+                stored += 1
+            if not stored:
+                raise UserError(
+                    "the study has evaluated no operator of the bundle\n"
+                    f"  got: {', '.join(key[:8] for key in missing[:5])}\n"
+                    "  what to do: name their study with --study, and measure its network, with "
+                    "the same --model and --size"
+                )
+            log.append(connection, study.id, IMPORTED, {"digest": name, "operators": stored}, rows)
+            return Imported(device, stored, False, tuple(missing))
+
+    def of(self, study: StudyRecord) -> list[DeviceMeasurement]:
+        """List them, in the order of the proposals."""
+        measured, baseline = schema.measurement.c, schema.baseline.c
+        query = (
+            select(
+                _proposal.ask,
+                schema.operator.c.key,
+                measured.device,
+                measured.median_ms,
+                measured.spread_ms,
+                measured.ratio,
+                baseline.median_ms.label("baseline_ms"),
+                measured.threads,
+                measured.batch,
+                _evaluation.accuracy,
             )
-        add_measured(
-            connection,
-            evaluation,
-            operator,
-            (row.verification, row.measurement),
-            (there, bundle.environment),
-            rows,
+            .select_from(schema.measurement)
+            .join(schema.baseline, baseline.id == measured.baseline_id)
+            .join(schema.evaluation, _evaluation.id == measured.evaluation_id)
+            .join(schema.proposal, _proposal.id == _evaluation.proposal_id)
+            .join(schema.operator, schema.operator.c.id == _proposal.operator_id)
+            .where(
+                _proposal.study_id == study.id,
+                measured.environment_id != _evaluation.environment_id,
+            )
+            .order_by(_proposal.ask, measured.id)
         )
-        stored += 1
-    if not stored:
-        raise UserError(
-            "the study has evaluated no operator of the bundle\n"
-            f"  got: {', '.join(key[:8] for key in missing[:5])}\n"
-            "  what to do: name their study with --study, and measure its network, with the same "
-            "--model and --size"
-        )
-    log.append(connection, study, IMPORTED, {"digest": name, "operators": stored}, rows)
-    return Imported(device, stored, False, tuple(missing))
-
-
-def device_measurements(connection: Connection, study: int) -> Sequence[DeviceMeasurement]:
-    """The measurements of other machines, in the order of the proposals."""
-    measured, baseline = schema.measurement.c, schema.baseline.c
-    query = (
-        select(
-            _proposal.ask,
-            schema.operator.c.key,
-            measured.device,
-            measured.median_ms,
-            measured.spread_ms,
-            measured.ratio,
-            baseline.median_ms.label("baseline_ms"),
-            measured.threads,
-            measured.batch,
-            _evaluation.accuracy,
-        )
-        .select_from(schema.measurement)
-        .join(schema.baseline, baseline.id == measured.baseline_id)
-        .join(schema.evaluation, _evaluation.id == measured.evaluation_id)
-        .join(schema.proposal, _proposal.id == _evaluation.proposal_id)
-        .join(schema.operator, schema.operator.c.id == _proposal.operator_id)
-        .where(_proposal.study_id == study, measured.environment_id != _evaluation.environment_id)
-        .order_by(_proposal.ask, measured.id)
-    )
-    return [DeviceMeasurement(**row._mapping) for row in connection.execute(query)]
+        with self._database.reading() as connection:
+            return [DeviceMeasurement(**row._mapping) for row in connection.execute(query)]
 
 
 def _evaluated(connection: Connection, study: int, row: BundleRow) -> tuple[int, int, int] | None:

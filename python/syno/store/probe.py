@@ -71,11 +71,11 @@ def probed(store: Store, timer: Callable[[], float]) -> Iterator[Probe]:
 
     # A connection goes back after the transaction is durable.
     listeners = (("before_cursor_execute", sends), ("begin", begins), ("checkin", ends))
-    database = store._database
+    engine = store.database.engine
     for name, call in listeners:
-        event.listen(database, name, call)
+        event.listen(engine, name, call)
     try:
         yield probe
     finally:
         for name, call in listeners:
-            event.remove(database, name, call)
+            event.remove(engine, name, call)

@@ -2,7 +2,7 @@
 
 An operator is in quarantine if it failed `MOST_FAILURES` times in the study, or if it was given up
 because its process ended in each attempt. The same holds for the baseline. A release deletes the
-failures and makes the proposal pending again; the log keeps both. All functions run within the
+failures and makes the proposal pending again; the log keeps both. Functions run within the
 transaction of the caller.
 """
 
@@ -17,7 +17,7 @@ from sqlalchemy import Connection, and_, delete, or_, select
 from syno._util.errors import InternalError, UserError
 from syno.operators.summary import is_named, short_id
 from syno.store import log, schema
-from syno.store.database import now
+from syno.store.database import Database, now
 from syno.store.raw import NamedRow
 from syno.store.records import (
     BASELINE,
@@ -32,6 +32,7 @@ from syno.store.records import (
     TIMEOUT,
     ProposalRecord,
     QuarantineRecord,
+    StudyRecord,
 )
 from syno.store.rows import Rows, change, put
 
@@ -42,31 +43,84 @@ _evaluation = schema.evaluation.c
 _OUTSIDE = tuple(f"{kind}:" for kind in (CRASH, HANG, OUT_OF_MEMORY))
 
 
-def add(connection: Connection, proposal: int, kind: str, reason: str) -> int:
-    """Count and log a failure of the operator of a proposal.
+class Quarantine:
+    """The quarantine of each study, each call in a transaction."""
 
-    Returns:
-        The number of its failures.
-    """
-    row = connection.execute(
-        select(_proposal.study_id, _proposal.ask, _proposal.operator_id).where(
-            _proposal.id == proposal
-        )
-    ).one_or_none()
-    if row is None or row.operator_id is None:
-        raise InternalError(f"proposal {proposal} has no operator that could fail")
-    log.lock_study(connection, row.study_id)
-    same = (_quarantine.study_id == row.study_id) & (_quarantine.operator_id == row.operator_id)
-    count = int(connection.scalar(select(_quarantine.failures).where(same)) or 0) + 1
-    values = {"failures": count, "kind": kind, "reason": reason, "updated": now(connection)}
-    if count == 1:
-        ids = {"study_id": row.study_id, "operator_id": row.operator_id}
-        put(connection, schema.quarantine, **ids, **values)
-    else:
-        change(connection, schema.quarantine, same, **values)
-    data = {"proposal": proposal, "ask": row.ask, "failure": kind, "reason": reason}
-    log.append(connection, row.study_id, "failed", data)
-    return count
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, proposal: int, kind: str, reason: str) -> int:
+        """Count and log a failure of the operator of a proposal.
+
+        Returns:
+            The number of its failures.
+        """
+        with self._database.writing() as connection:
+            row = connection.execute(
+                select(_proposal.study_id, _proposal.ask, _proposal.operator_id).where(
+                    _proposal.id == proposal
+                )
+            ).one_or_none()
+            if row is None or row.operator_id is None:
+                raise InternalError(f"proposal {proposal} has no operator that could fail")
+            log.lock_study(connection, row.study_id)
+            same = (_quarantine.study_id == row.study_id) & (
+                _quarantine.operator_id == row.operator_id
+            )
+            count = int(connection.scalar(select(_quarantine.failures).where(same)) or 0) + 1
+            values = {"failures": count, "kind": kind, "reason": reason, "updated": now(connection)}
+            if count == 1:
+                ids = {"study_id": row.study_id, "operator_id": row.operator_id}
+                put(connection, schema.quarantine, **ids, **values)
+            else:
+                change(connection, schema.quarantine, same, **values)
+            data = {"proposal": proposal, "ask": row.ask, "failure": kind, "reason": reason}
+            log.append(connection, row.study_id, "failed", data)
+            return count
+
+    def of(self, study: StudyRecord) -> list[QuarantineRecord]:
+        """List the operators in quarantine, in the order of their proposals."""
+        with self._database.reading() as connection:
+            return quarantined(connection, study.id)
+
+    def reason(self, study: StudyRecord, key: str) -> str | None:
+        """Why the operator failed last, if it failed too often; None otherwise.
+
+        It is fast in a study of any size, and leaves out operators that were given up: a driver
+        proposes them no more.
+        """
+        with self._database.reading() as connection:
+            found = failures(connection, study.id, [key])
+        return found[0].reason if found else None
+
+    def leave(self, study: StudyRecord, key: str | None) -> list[QuarantineRecord]:
+        """Release operators from quarantine. Their proposals are evaluated next.
+
+        Args:
+            study: the study.
+            key: the start of the keys; `baseline` for the baseline, and None for all.
+
+        Returns:
+            The released operators.
+
+        Raises:
+            UserError: if no such operator is in quarantine.
+        """
+        with self._database.writing() as connection:
+            log.lock_study(connection, study.id)
+            inside = quarantined(connection, study.id)
+            found = [record for record in inside if _is_meant(record, key)]
+            if not found:
+                there = ", ".join(short_id(record.text, record.key) for record in inside) or "none"
+                wanted = "" if key is None else f" whose id or key begins with '{key}'"
+                raise UserError(
+                    f"no operator{wanted} is in quarantine in this study\n"
+                    f"  in quarantine: {there}\n"
+                    "  what to do: `syno status --store STORE --study NAME` lists them"
+                )
+            for record in found:
+                _forget(connection, study.id, record)
+            return found
 
 
 def quarantined(connection: Connection, study: int) -> list[QuarantineRecord]:
@@ -194,36 +248,6 @@ def _by_results(connection: Connection, study: int) -> list[QuarantineRecord]:
         .order_by(_proposal.ask, _evaluation.id)
     )
     return [_by_result(*row) for row in rows]
-
-
-def leave(connection: Connection, study: int, key: str | None) -> list[QuarantineRecord]:
-    """Release operators from quarantine. Their proposals are evaluated next.
-
-    Args:
-        connection: the transaction.
-        study: the id of the study.
-        key: the start of the keys; `baseline` for the baseline, and None for all.
-
-    Returns:
-        The released operators.
-
-    Raises:
-        UserError: if no such operator is in quarantine.
-    """
-    log.lock_study(connection, study)
-    inside = quarantined(connection, study)
-    found = [record for record in inside if _is_meant(record, key)]
-    if not found:
-        there = ", ".join(short_id(record.text, record.key) for record in inside) or "none"
-        wanted = "" if key is None else f" whose id or key begins with '{key}'"
-        raise UserError(
-            f"no operator{wanted} is in quarantine in this study\n"
-            f"  in quarantine: {there}\n"
-            "  what to do: `syno status --store STORE --study NAME` lists them"
-        )
-    for record in found:
-        _forget(connection, study, record)
-    return found
 
 
 def _is_meant(record: QuarantineRecord, key: str | None) -> bool:

@@ -132,7 +132,7 @@ class StudyState:
 
     @property
     def quarantined(self) -> list[QuarantineRecord]:
-        """The operators in quarantine, as `Store.quarantined`."""
+        """The operators in quarantine, as `Quarantine.of`."""
         keys = {found.key for known in self._known.values() for found in known.given_up}
         found = [self.in_quarantine(key) for key in sorted(keys | self._failures.keys())]
         return sorted((each for each in found if each is not None), key=lambda each: each.ask)

@@ -9,14 +9,12 @@ Each method is one short transaction. Nothing of the search or the evaluation ru
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, false, select, update
+from sqlalchemy import Select, false, select, update
 
 from syno._util import checks
 from syno._util.command_line import command_line
@@ -25,29 +23,27 @@ from syno._util.json_types import Json
 from syno.store import (
     leasing,
     log,
-    measurements,
     outcomes,
     presence,
-    quarantine,
     schema,
 )
-from syno.store.bundles import Bundle
 from syno.store.check import Finding, findings, sqlite_findings
-from syno.store.database import CLOCK, WRITES, Address, Clock, make_database, now, parse_address
-from syno.store.errors import AskTakenError, damaged, not_a_store, translated
+from syno.store.database import Address, Database, now, parse_address
+from syno.store.errors import AskTakenError, damaged, not_a_store
 from syno.store.evaluation import Evaluation
 from syno.store.findings import Findings
 from syno.store.limits import check_limit
-from syno.store.measurements import DeviceMeasurement, Imported
+from syno.store.measurements import Measurements
 from syno.store.migrations import check_version, migrate, sealed_version, stored_version
 from syno.store.names import check_name
+from syno.store.presence import Presence
+from syno.store.quarantine import Quarantine
 from syno.store.raw import NamedRow
 from syno.store.records import (
     Environment,
     EventRecord,
     Outcome,
     ProposalRecord,
-    QuarantineRecord,
     RungResult,
     StudyRecord,
     WorkerRecord,
@@ -61,17 +57,17 @@ TIMEOUT_S = 10.0
 
 
 class Store:
-    """An open store. Safe to use from several threads; every process opens its own."""
+    """An open store. Safe to use from several threads; every process opens its own.
 
-    def __init__(self, database: Engine, address: Address, timeout: float) -> None:
-        self._database = database
-        self._address = address
-        self._timeout = timeout
-        self._url = address.name
-        # Gives the time instead of the clock of the database, where time is simulated.
-        self.clock: Callable[[], str] | None = None
-        # In memory all threads share one connection and so take turns.
-        self._turn = threading.Lock() if address.in_memory else contextlib.nullcontext()
+    presence: who works on it; quarantine: operators that fail; measurements: of other machines.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._url = database.address.name
+        self.presence = Presence(database)
+        self.quarantine = Quarantine(database)
+        self.measurements = Measurements(database)
 
     @classmethod
     def open(
@@ -91,12 +87,12 @@ class Store:
         if _is_there(address):
             # Looked at by a connection that cannot change a damaged file.
             _check_existing(url, address, timeout, writable=not read_only, create=create)
-        database = make_database(url, address, create=create, read_only=read_only, timeout=timeout)
-        store = cls(database, address, timeout)
+        database = Database.of(url, address, create=create, read_only=read_only, timeout=timeout)
+        store = cls(database)
         store._url = url
         try:
             if not read_only:
-                with store._writing() as connection:
+                with database.writing() as connection:
                     if not create and stored_version(connection, store.name) == 0:
                         raise not_a_store(store.name, "it is empty")
                     migrate(connection, address.name)
@@ -110,7 +106,7 @@ class Store:
 
     def _look(self, *, writable: bool, create: bool) -> list[Finding]:
         """What is damaged; UserError for what this Syno cannot open."""
-        with self._snapshot() as connection:
+        with self.database.snapshot() as connection:
             version = sealed_version(connection, self.name)
             check_version(version, self.name)
             if version == 0:
@@ -134,7 +130,7 @@ class Store:
     @property
     def name(self) -> str:
         """The address as it may be shown: without a password."""
-        return self._address.name
+        return self.database.address.name
 
     @property
     def url(self) -> str:
@@ -145,16 +141,16 @@ class Store:
     @property
     def path(self) -> Path | None:
         """The file of a SQLite store; None in memory and on a server."""
-        return self._address.path
+        return self.database.address.path
 
     @property
     def in_memory(self) -> bool:
         """Whether it ends with the process."""
-        return self._address.in_memory
+        return self.database.address.in_memory
 
     def close(self) -> None:
         """Closes all connections; SQLite folds its log into the file."""
-        self._database.dispose()
+        self.database.close()
 
     def __enter__(self) -> Store:
         return self
@@ -162,32 +158,9 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @contextlib.contextmanager
-    def _transaction(self, **options: object) -> Iterator[Connection]:
-        options[CLOCK] = Clock(self.clock)
-        with (
-            self._turn,
-            translated(self.name, self._address.path, self._timeout),
-            self._database.connect().execution_options(**options) as connection,
-            connection.begin(),
-        ):
-            yield connection
-
-    def _snapshot(self) -> contextlib.AbstractContextManager[Connection]:
-        """For reading: all its statements see one state, also while others write."""
-        if self._address.dialect == "sqlite":
-            return self._reading()
-        return self._transaction(isolation_level="REPEATABLE READ", **{WRITES: False})
-
-    def _reading(self) -> contextlib.AbstractContextManager[Connection]:
-        return self._transaction(**{WRITES: False})
-
-    def _writing(self) -> contextlib.AbstractContextManager[Connection]:
-        return self._transaction(**{WRITES: True})
-
     def version(self) -> int:
         """The schema version of the store."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return stored_version(connection, self.name)
 
     def create_study(
@@ -206,7 +179,7 @@ class Store:
         check_name(name)
         key, content = specification
         column = schema.study.c
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             taken = set(connection.scalars(select(column.name)))
             if name.endswith("-"):
                 names = (f"{name}{number}" for number in itertools.count(1))
@@ -229,7 +202,7 @@ class Store:
 
     def studies(self) -> list[StudyRecord]:
         """All studies, the oldest first."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return [_study_record(row) for row in connection.execute(_study_query())]
 
     def study(self, name: str | int | None = None) -> StudyRecord:
@@ -252,22 +225,22 @@ class Store:
 
     def findings(self, study: StudyRecord, driver: int) -> Findings:
         """The log of an adaptation, for the process that drives it; driver: its token."""
-        return Findings(self._writing, study.id, driver)
+        return Findings(self.database, study.id, driver)
 
     def append_event(self, study: StudyRecord, kind: str, data: Mapping[str, object]) -> int:
         """Adds a line to the study's log and gives its sequence number."""
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             log.lock_study(connection, study.id)
             return log.append(connection, study.id, kind, data)
 
     def events(self, study: StudyRecord, after: int = 0) -> list[EventRecord]:
         """The study's log, in order, after the event with this number."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return log.events(connection, study.id, after)
 
     def proposals(self, study: StudyRecord) -> list[ProposalRecord]:
         """The study's proposals, in the order of asking."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return log.proposals(connection, study.id)
 
     def ask(
@@ -289,7 +262,7 @@ class Store:
         driver: the token of the driver that proposes; DriverLostError if it is not the present one.
         state: of the study, which is kept up; without it, all of the study is read for the limit.
         """
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             end = log.lock_study(connection, study.id)
             if driver is not None:
                 presence.check_driver(connection, study.id, driver)
@@ -306,7 +279,7 @@ class Store:
     ) -> None:
         """Looks whether `ask` would give `worker` another operator: see `limits.check_limit`."""
         state = state or StudyState(study)
-        with self._snapshot() as connection:
+        with self.database.snapshot() as connection:
             state.read(connection)
             check_limit(connection, state, limit, worker)
 
@@ -314,7 +287,7 @@ class Store:
         self, study: StudyRecord, worker: str, *, counted: bool = True
     ) -> ProposalRecord | None:
         """Takes over an interrupted proposal, the earliest first; None when there is none."""
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             return log.lease_open(connection, study.id, worker, counted=counted)
 
     def promote(
@@ -332,7 +305,7 @@ class Store:
         state: of the study, by which the proposal was chosen. If the study has other results by
         now, an AskTakenError says that the choice has to be made again.
         """
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             study = log.study_of(connection, proposal)
             log.lock_study(connection, study)
             if driver is not None:
@@ -348,13 +321,13 @@ class Store:
 
     def rung_results(self, study: StudyRecord) -> list[RungResult]:
         """The study's evaluations on the hold-out split, in the order in which they were told."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return log.rung_results(connection, study.id)
 
     def evaluations(self, study: StudyRecord) -> list[Evaluation]:
         """The study's evaluations on the validation split in float32, in the order of asking, and
         for each operator in the order in which they were told."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return evaluations(connection, study)
 
     def state(self, study: StudyRecord) -> StudyState:
@@ -365,19 +338,19 @@ class Store:
 
     def follow(self, state: StudyState) -> bool:
         """Reads into `state` what is new since its last event; whether there was anything."""
-        with self._snapshot() as connection:
+        with self.database.snapshot() as connection:
             return state.read(connection)
 
     def sequence(self, study: StudyRecord) -> int:
         """The number of events of the study: anything that happens in it adds one."""
         column = schema.study.c
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             found = connection.scalar(select(column.events).where(column.id == study.id))
             return int(found or 0)
 
     def open_proposals(self, study: StudyRecord) -> list[tuple[int, bool]]:
         """The numbers of the pending proposals, each with whether somebody works on it."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return [(ask, held) for ask, held, _ in log.open_proposals(connection, study.id)]
 
     def unleased(self, study: StudyRecord) -> list[int]:
@@ -386,12 +359,12 @@ class Store:
 
     def waiting(self, study: StudyRecord) -> int:
         """The number of the proposals that are open and that nobody works on."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return len(leasing.waiting(connection, study.id))
 
     def renew(self, proposal: int, worker: str) -> bool:
         """Writes a heartbeat; False when the lease went to somebody else."""
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             presence.beat(connection, worker)
             return log.renew(connection, proposal, worker)
 
@@ -399,7 +372,7 @@ class Store:
         self, proposal: int, worker: str, *, counted: bool = True, ending: str = leasing.RELEASED
     ) -> None:
         """Gives an unanswered proposal back, to be evaluated by whoever comes next."""
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             log.release(connection, proposal, worker, counted=counted, ending=ending)
 
     def lease(
@@ -407,94 +380,34 @@ class Store:
     ) -> ProposalRecord | None:
         """Takes a proposal of a driver; None when nothing waits: see `log.lease`."""
         if self.path is not None:  # a worker without work does not hold up the one writer of SQLite
-            with self._reading() as connection:
+            with self.database.reading() as connection:
                 if not leasing.is_waiting(connection, study.id, worker):
                     return None
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             return log.lease(connection, study.id, worker, counted=counted)
 
     def is_waiting(self, study: StudyRecord, worker: str | None = None) -> bool:
         """Whether `lease` would give `worker` a proposal."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return leasing.is_waiting(connection, study.id, worker)
 
     def losses(self, proposal: int) -> int:
         """How many workers were lost over the proposal since its last answer."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return leasing.losses(connection, proposal)
-
-    def announce(self, worker: str, environment: Environment, tags: Sequence[str]) -> None:
-        """Notes that a worker is there, with what it offers."""
-        with self._writing() as connection:
-            presence.announce(connection, worker, environment, tags)
-
-    def beat(self, worker: str) -> None:
-        """Writes a heartbeat of a worker."""
-        with self._writing() as connection:
-            presence.beat(connection, worker)
-
-    def leave(self, worker: str) -> None:
-        """Notes that a worker has left."""
-        with self._writing() as connection:
-            presence.leave(connection, worker)
 
     def workers(self) -> list[WorkerRecord]:
         """The workers that announced themselves, in the order in which they came."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             if stored_version(connection, self.name) < schema.SINCE[schema.worker.name]:
                 return []
             return presence.workers(connection)
 
-    def able_workers(self, tags: Sequence[str]) -> list[str]:
-        """The names of the workers that are there and have all these tags."""
-        with self._reading() as connection:
-            return presence.able(connection, tags)
-
-    def drive(self, study: StudyRecord, holder: str) -> int | None:
-        """Makes `holder` the driver of the study, and gives its token; None where it has one."""
-        with self._writing() as connection:
-            return presence.drive(connection, study.id, holder)
-
-    def renew_driver(self, study: StudyRecord, token: int) -> bool:
-        """Writes a heartbeat of the driver; False when another process took over."""
-        with self._writing() as connection:
-            return presence.renew_driver(connection, study.id, token)
-
-    def leave_driver(self, study: StudyRecord, token: int) -> None:
-        """Ends the driver of the study."""
-        with self._writing() as connection:
-            presence.leave_driver(connection, study.id, token)
-
     def driven(self) -> list[StudyRecord]:
         """The studies with a driver, whose proposals workers take, the oldest first."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             query = _study_query().where(schema.study.c.id.in_(presence.driven()))
             return [_study_record(row) for row in connection.execute(query)]
-
-    def add_failure(self, proposal: int, kind: str, reason: str) -> int:
-        """Counts a failure of the proposal's operator, and gives how many there are now."""
-        with self._writing() as connection:
-            return quarantine.add(connection, proposal, kind, reason)
-
-    def quarantined(self, study: StudyRecord) -> list[QuarantineRecord]:
-        """The operators that the study proposes no more, in the order of asking."""
-        with self._reading() as connection:
-            return quarantine.quarantined(connection, study.id)
-
-    def quarantine_reason(self, study: StudyRecord, key: str) -> str | None:
-        """Why the operator failed last, if it failed too often; None otherwise.
-
-        It is fast in a study of any size, and leaves out operators that were given up: a driver
-        proposes them no more.
-        """
-        with self._reading() as connection:
-            found = quarantine.failures(connection, study.id, [key])
-            return found[0].reason if found else None
-
-    def leave_quarantine(self, study: StudyRecord, key: str | None) -> list[QuarantineRecord]:
-        """Lets operators out whose keys begin with `key`, all for None: see `quarantine.leave`."""
-        with self._writing() as connection:
-            return quarantine.leave(connection, study.id, key)
 
     def tell(
         self,
@@ -505,30 +418,20 @@ class Store:
         token: int | None = None,
     ) -> None:
         """Stores the answer to a proposal: see `outcomes.tell`."""
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             outcomes.tell(connection, proposal, outcome, environment, worker, token)
 
     def add_evaluation(
         self, study: StudyRecord, ask: int, outcome: Outcome, environment: Environment
     ) -> None:
         """Stores a further evaluation of an answered proposal: see `outcomes.add_evaluation`."""
-        with self._writing() as connection:
+        with self.database.writing() as connection:
             outcomes.add_evaluation(connection, study.id, ask, outcome, environment)
-
-    def import_bundle(self, study: StudyRecord, bundle: Bundle) -> Imported:
-        """Stores the measurements of another machine: see `measurements.import_rows`."""
-        with self._writing() as connection:
-            return measurements.import_rows(connection, study.id, bundle)
-
-    def device_measurements(self, study: StudyRecord) -> list[DeviceMeasurement]:
-        """The measurements of other machines, in the order of asking."""
-        with self._reading() as connection:
-            return list(measurements.device_measurements(connection, study.id))
 
     def summary(self, study: StudyRecord | str | int | None = None) -> StudySummary:
         """The whole study as one value, for reports and export."""
         record = study if isinstance(study, StudyRecord) else self.study(study)
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return summarize(connection, record)
 
 
@@ -543,8 +446,8 @@ def _check_existing(
     url: str, address: Address, timeout: float, *, writable: bool, create: bool
 ) -> None:
     """UserError for what cannot be opened as it is."""
-    database = make_database(url, address, create=False, read_only=True, timeout=timeout)
-    with Store(database, address, timeout) as looking:
+    database = Database.of(url, address, create=False, read_only=True, timeout=timeout)
+    with Store(database) as looking:
         found = looking._look(writable=writable, create=create)
     if found:
         raise damaged(address.name, map(str, found))

@@ -117,7 +117,7 @@ class Answers:
 
     def quarantine_reason(self, key: str) -> str | None:
         """Return why an operator failed too often in the study; None if it did not."""
-        return self.store.quarantine_reason(self.record, key)
+        return self.store.quarantine.reason(self.record, key)
 
     def settle(self, record: ProposalRecord) -> bool:
         """Store the result of a leased proposal that is not to be evaluated; return whether it was.
@@ -180,7 +180,7 @@ class Answers:
         """
         if proposal in self._held and not self.store.renew(proposal, self.worker):
             raise LeaseLostError(f"proposal {proposal} was taken over by another process")
-        return self.store.add_failure(proposal, kind, reason) >= MOST_FAILURES
+        return self.store.quarantine.add(proposal, kind, reason) >= MOST_FAILURES
 
     def release(self, proposal: int, *, preempted: bool = False) -> None:
         """Give a proposal back without a result. The next `ask` of any process returns it."""

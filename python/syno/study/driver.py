@@ -122,7 +122,7 @@ class Driver:
     def take_over(self) -> None:
         """Become the driver, as soon as no other process is."""
         store, waits = self.study.store, False
-        drive = functools.partial(store.drive, self.study.record, self.study.worker)
+        drive = functools.partial(store.presence.drive, self.study.record, self.study.worker)
         while (token := patiently(drive, self.observer.on_note)) is None:
             if not waits:
                 self.observer.on_note(
@@ -137,7 +137,7 @@ class Driver:
         """Let workers take nothing more of the study."""
         if self.study.driver is not None:
             with contextlib.suppress(UserError):  # the first error is the one to report
-                self.study.store.leave_driver(self.study.record, self.study.driver)
+                self.study.store.presence.leave_driver(self.study.record, self.study.driver)
 
     def lead(self) -> StopReason:
         """Propose until the stopper stops the study and no evaluation runs."""
@@ -194,7 +194,7 @@ class Driver:
 
     def _able(self) -> list[str]:
         """List the workers that can evaluate proposals of the study, by their names."""
-        return self.study.store.able_workers(self.study.settings.needs)
+        return self.study.store.presence.able(self.study.settings.needs)
 
     def _workers(self) -> int:
         """Count the workers that can evaluate proposals of the study."""
@@ -207,7 +207,7 @@ class Driver:
             self._alone_since = time.monotonic()
         elif time.monotonic() - self._alone_since > _ALONE_S:
             needs = sorted(set(self.study.settings.needs))
-            there = needs and self.study.store.able_workers(())
+            there = needs and self.study.store.presence.able(())
             tags = f" with the tag {', '.join(needs)}" if there else ""
             self.observer.on_note(
                 f"no worker{tags} is there: `syno worker --store URL` starts one, on any machine "

@@ -19,7 +19,7 @@ def beating(store: Store, study: StudyRecord, token: int) -> Iterator[None]:
         while not done.wait(HEARTBEAT_S):
             # A renewal that fails is repeated; what the driver does itself reports it.
             with contextlib.suppress(UserError):
-                store.renew_driver(study, token)
+                store.presence.renew_driver(study, token)
 
     thread = threading.Thread(target=beat, daemon=True, name="syno-driver")
     thread.start()
@@ -46,7 +46,7 @@ def driving(store: Store, study: StudyRecord, what: str) -> Iterator[int]:
     """
     worker = Worker()
     try:
-        token = store.drive(study, worker.name)
+        token = store.presence.drive(study, worker.name)
         if token is None:
             raise UserError(
                 f"another process works on the {what} '{study.name}' in the store '{store.name}'\n"
@@ -58,6 +58,6 @@ def driving(store: Store, study: StudyRecord, what: str) -> Iterator[int]:
                 yield token
             finally:
                 with contextlib.suppress(UserError):  # the first error is the one to report
-                    store.leave_driver(study, token)
+                    store.presence.leave_driver(study, token)
     finally:
         worker.close()

@@ -358,7 +358,7 @@ def resume(
         changes = dataclasses.asdict(isolation or IsolationOptions())
         max_attempts = changes["max_attempts"]
         if release is not None:
-            left = opened.leave_quarantine(record, None if release == "all" else release)
+            left = opened.quarantine.leave(record, None if release == "all" else release)
             names = ", ".join(short_id(each.text, each.key) for each in left)
             observer.on_note(f"released from quarantine, to be evaluated next: {names}")
         given = {name: value for name, value in changes.items() if value is not None}

@@ -162,7 +162,9 @@ class _Working:
             threads=int(os.environ.get("OMP_NUM_THREADS") or usable_cores()),
             rules=str(rule_set().version),
         )
-        announce = functools.partial(store.announce, self._worker.name, self._environment, tags)
+        announce = functools.partial(
+            store.presence.announce, self._worker.name, self._environment, tags
+        )
         patiently(announce, self._note)
 
     def until_idle(self, idle_s: float | None) -> int:
@@ -175,7 +177,9 @@ class _Working:
             if idle_s is not None and time.monotonic() - last >= idle_s:
                 return self.evaluated
             if time.monotonic() - beat >= HEARTBEAT_S:
-                patiently(functools.partial(self._store.beat, self._worker.name), self._note)
+                patiently(
+                    functools.partial(self._store.presence.beat, self._worker.name), self._note
+                )
                 beat = time.monotonic()
             time.sleep(LOOK_S)
 
@@ -183,7 +187,7 @@ class _Working:
         """End the evaluator, and leave the store."""
         self._open.close()
         with contextlib.suppress(UserError):  # the store may be what failed
-            self._store.leave(self._worker.name)
+            self._store.presence.leave(self._worker.name)
         self._worker.close()
 
     def _step(self) -> bool:

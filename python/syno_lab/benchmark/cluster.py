@@ -196,7 +196,7 @@ class Cluster:
         self._has_news = True
         self.recorded = Recorded(0.0)
         self.answers = 0
-        store.clock = self._time
+        store.database.clock = self._time
         self._driver = _Driver(study, stopper, Observer())
         self._driver.take_over()
 
@@ -232,7 +232,7 @@ class Cluster:
         self.recorded.ended = self._now
         self._driver.leave()
         for name in self._names:  # another simulation begins at an earlier time
-            self._store.leave(name)
+            self._store.presence.leave(name)
         return self.recorded
 
     def _at(self, moment: float, call: Callable[[], None]) -> None:
@@ -318,7 +318,9 @@ class Cluster:
         answers = Answers(self._store, study.record, study.settings, study.rules, worker)
         answers.most_losses, answers.counts_attempts = MOST_LOSSES, False
         place = _Place(worker, answers)
-        announce = functools.partial(self._store.announce, worker.name, answers.environment, ())
+        announce = functools.partial(
+            self._store.presence.announce, worker.name, answers.environment, ()
+        )
 
         def came(_: object) -> None:
             self._alive += 1

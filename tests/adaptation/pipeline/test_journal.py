@@ -135,9 +135,9 @@ def test_the_database_has_each_finding_once(store):
         blind._found.clear()
         with pytest.raises(UserError, match="has found 'fit' of 'a' before"):
             blind.put("fit", "a", 2)
-        with store._reading() as connection:
+        with store.database.reading() as connection:
             row = connection.execute(schema.finding.select()).mappings().one()
-        with pytest.raises((UserError, exc.IntegrityError)), store._writing() as connection:
+        with pytest.raises((UserError, exc.IntegrityError)), store.database.writing() as connection:
             connection.execute(insert(schema.finding).values(**{**row, "id": 9}))
     assert findings(store) == [("a", 1)]
     with opened(store, "two") as journal:  # of another adaptation

@@ -61,7 +61,7 @@ def test_with_long_trials_the_workers_are_what_limits(tmp_path):
     ]
     assert progress[-1] == (4 + four.answers, 4 + four.answers, "4 workers")
     with Store.open(str(tmp_path / "scale.db"), read_only=True) as store:  # it is whole
-        assert store.quarantined(store.study("scale-4-1")) == []
+        assert store.quarantine.of(store.study("scale-4-1")) == []
 
 
 def test_a_slow_store_is_named_as_what_limits(tmp_path):

@@ -37,8 +37,8 @@ def command(given: _Arguments) -> int:
     with Store.open(given.store, create=False) as store:
         output.say_latest(store, given.study)
         study = store.study(given.study)
-        done = store.import_bundle(study, bundle)
-        every = store.device_measurements(study)
+        done = store.measurements.add(study, bundle)
+        every = store.measurements.of(study)
     if given.as_json:
         output.print_json(
             {
