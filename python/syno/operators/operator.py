@@ -417,7 +417,7 @@ class Operator:
 
     def plan(self, binding: Binding | str) -> str:
         """Return the cheapest plan as text: its stages with shapes and MACs."""
-        return self._plan(binding).text
+        return self.numbered_plan(binding).text
 
     @checked(fold_weights=flag)
     def plans(
@@ -449,7 +449,7 @@ class Operator:
         hint = "`syno show OP --plans 10` prints the first ten"
         number = checks.whole("the number of a plan", number, 1, MOST_PLANS, hint=hint)
         if number == 1 and not fold_weights:
-            return self._plan(binding)
+            return _core.Plan(self._core, self.complete(binding))
         found = self.plans(binding, number, fold_weights=fold_weights)
         if len(found) < number:
             raise UserError(
@@ -535,9 +535,6 @@ class Operator:
         if specification is None:
             raise UserError("refusals() requires a specification, and the operator has none")
         return _core.refusals(self._core, specification._core, _core.RuleSet())
-
-    def _plan(self, binding: Binding | str) -> _core.Plan:
-        return _core.Plan(self._core, self.complete(binding))
 
     def _layers(self, call: str) -> Specification:
         if self._specification is None or not self._specification.full_bindings:

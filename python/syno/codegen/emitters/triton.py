@@ -39,7 +39,9 @@ class Triton:
 
     def source(self, case: Case) -> str:
         """The file's text."""
-        text, _ = _core.emit_triton(case.operator._plan(case.binding), case.operator.formula())
+        text, _ = _core.emit_triton(
+            case.operator.numbered_plan(case.binding), case.operator.formula()
+        )
         return text
 
     def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:

@@ -36,7 +36,7 @@ class Tvm:
 
     def source(self, case: Case) -> str:
         """The file's text."""
-        text, _ = _core.emit_tvm(case.operator._plan(case.binding), case.operator.formula())
+        text, _ = _core.emit_tvm(case.operator.numbered_plan(case.binding), case.operator.formula())
         return text
 
     def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
