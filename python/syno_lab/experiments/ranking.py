@@ -237,26 +237,26 @@ Progress = Callable[[int, int, str], None]
 
 def select_operators(
     network: Network,
-    candidates: Sequence[Operator],
+    samples: Sequence[Operator],
     named: Sequence[tuple[str, Operator]],
     settings: Settings,
     count: int,
     progress: Progress | None = None,
 ) -> list[Entry]:
-    """Select the operators of a table: the named ones, then `count` random candidates.
+    """Select the operators of a table: the named ones, then `count` of the samples.
 
-    Candidates that are slower than `max_slowdown`, or equal to an earlier operator, are skipped;
+    Samples that are slower than `max_slowdown`, or equal to an earlier operator, are skipped;
     named operators are included even if they are slow.
 
     Raises:
-        UserError: there are too few candidates.
+        UserError: there are too few samples.
     """
     entries: list[Entry] = []
     keys: set[str] = set()
     for name, operator in named:
         entries.append(_entry(network, name, operator))
         keys.add(operator.key)
-    order = list(candidates)
+    order = list(samples)
     random.Random(settings.draw).shuffle(order)
     drawn = 0
     for operator in order:

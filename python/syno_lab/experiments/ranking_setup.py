@@ -61,15 +61,15 @@ def new_table(
     seed = settings.draw
     network = Network.named(settings.model, settings.model_options, images, seed, size=size)
     with torch_threads(1):
-        candidates = _candidates(network, seed, _WALKS * operators)
+        samples = _samples(network, seed, _WALKS * operators)
         entries = select_operators(
-            network, candidates, _zoo(network), settings, operators, progress
+            network, samples, _zoo(network), settings, operators, progress
         )
     environment = capture_environment(threads=1, rules=rule_set((), ()).version)
     return Table(settings, dataclasses.asdict(environment), entries)
 
 
-def _candidates(network: Network, seed: int, count: int) -> list[Operator]:
+def _samples(network: Network, seed: int, count: int) -> list[Operator]:
     whole = network.macs or 0
     asked = small_vision(
         **_SPACE, min_macs=int(_LEAST_MACS * whole), max_macs=int(_MOST_MACS * whole)
