@@ -62,9 +62,7 @@ def new_table(
     network = Network.named(settings.model, settings.model_options, images, seed, size=size)
     with torch_threads(1):
         samples = _samples(network, seed, _WALKS * operators)
-        entries = select_operators(
-            network, samples, _zoo(network), settings, operators, progress
-        )
+        entries = select_operators(network, samples, _zoo(network), settings, operators, progress)
     environment = capture_environment(threads=1, rules=rule_set((), ()).version)
     return Table(settings, dataclasses.asdict(environment), entries)
 

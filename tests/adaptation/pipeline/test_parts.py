@@ -17,7 +17,7 @@ from syno.adaptation.pipeline import fine_tuning
 from syno.adaptation.pipeline.fine_tuning import without_dropout
 from syno.adaptation.pipeline.goals import Goal, goal
 from syno.adaptation.pipeline.journal import open_journal
-from syno.adaptation.pipeline.latency import LatencyModel
+from syno.adaptation.pipeline.latency import NetworkLatency
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.scores import combined
@@ -113,7 +113,7 @@ def test_scores_join_distances_and_errors():
 
 
 def test_the_model_of_latencies_learns_a_line():
-    model = LatencyModel(original_ms=10.0, slots_ms=6.0)
+    model = NetworkLatency(original_ms=10.0, slots_ms=6.0)
     assert model.predicted(6.0) == pytest.approx(10.0)
     assert model.slots(7.0) == pytest.approx(3.0)
     model.learn(2.0, 8.0)  # predicted as 6

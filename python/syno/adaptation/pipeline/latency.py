@@ -191,7 +191,7 @@ class Clock:
             return interleaved(calls, self.rounds, pause=PAUSE if self.threads > 1 else 0.0)
 
 
-class LatencyModel:
+class NetworkLatency:
     """The latency of a network from that of its slots: rest + factor * sum of slots.
 
     It begins with a factor of 1, and the rest of the original network. `learn` corrects it by

@@ -24,7 +24,7 @@ from syno.adaptation.pipeline.goals import SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
-from syno.adaptation.pipeline.latency import Clock, LatencyModel
+from syno.adaptation.pipeline.latency import Clock, NetworkLatency
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
 from syno.adaptation.pipeline.screening import Entry, Fits
 from syno.adaptation.pipeline.subject import Subject
@@ -110,7 +110,7 @@ class Selector:
         )
         self.choices = self._corrected()
         originals = self.choices.assignment([0] * len(listed)).costs
-        self.model = LatencyModel(totals.latency, originals[LATENCY])
+        self.model = NetworkLatency(totals.latency, originals[LATENCY])
         self._whole = {
             LATENCY: totals.latency,
             SLOTS: originals[LATENCY],
