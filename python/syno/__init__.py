@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from syno.study.search import resume, search
     from syno.study.selection import select
     from syno.study.training.train import train_operators
+    from syno.study_options import StudyOptions
 
 # Names of modules that need torch or the database, loaded when they are asked for, and two modules.
 _LAZY = {
@@ -67,6 +68,7 @@ _LAZY = {
     "Outcome": "syno.store",
     "Placeholder": "syno.network.placeholder",
     "RayOptions": "syno.options",
+    "StudyOptions": "syno.study_options",
     "StudyResults": "syno.study.results",
     "TimingOptions": "syno.options",
     "TrainOptions": "syno.options",
@@ -100,6 +102,7 @@ __all__ = [
     "Space",
     "SpaceOptions",
     "Specification",
+    "StudyOptions",
     "StudyResults",
     "TimingOptions",
     "TrainOptions",

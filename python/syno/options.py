@@ -1,14 +1,20 @@
-"""Options of searches and trainings: training, timing, isolation and quantization."""
+"""Options that searches, trainings and adaptations share, in groups, each declared once.
+
+Signatures, documentation, the command line and stored documents follow from the fields:
+`syno._util.declaration` and `syno.cli.options`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from syno._util.command_line import DEFAULT_STORE as DEFAULT_STORE
-from syno._util.options import Options, disk_size, memory_size, option
+from syno._util.declaration import documented
+from syno._util.options import Options, Stored, disk_size, memory_size, option
 from syno._util.threads import MOST_THREADS
 
 if TYPE_CHECKING:
@@ -16,44 +22,29 @@ if TYPE_CHECKING:
     from syno.train import Fidelity
 
 
-# The default number of operators that a search trains, and the default search method.
-EVALUATIONS = 20
-METHOD = "uniform"
-# By how much two workers may differ in an accuracy.
 KERNELS = ("eager", "compiled")
 # Bytes of trained weights that a study keeps.
 WEIGHTS_LIMIT = 1 << 30
+# The attempts after which an operator is given up that ends the process of the search.
+MAX_ATTEMPTS = 5
+_ALWAYS = Stored(always=True)
 # What trains and runs networks on a CPU where the options leave it open and there is a compiler.
 DEFAULT_ENGINE = "compiled"
 CALIBRATION_IMAGES = 256  # from which quantization determines the ranges of values
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Options):
-    """How networks are trained.
-
-    Args:
-        fidelity: the fidelity of the training, or its name. Default: `digits` for that data set,
-            `fast/text` for text, otherwise `tiny`.
-        ladder: the rungs of successive halving, or the name or file of a ladder; replaces
-            `fidelity`. Each operator is trained at the lowest rung, and the best 1/`eta` of a rung
-            are promoted to the next.
-        eta: the best 1/`eta` of a rung are promoted. Default: that of the ladder.
-        tokenizer: the tokenizer of text, `bytes` or `byte-pair`.
-        deadline_s: wall-clock limit of one training, in seconds. An isolated evaluation is killed
-            after twice this time plus 30 s; without a limit, after 8 times the time of the baseline
-            plus 30 s.
-        max_slowdown: operators whose training step takes more than this many times as long as that
-            of the baseline are rejected before training; `math.inf` rejects none.
-        kernels: what computes operators while they are trained on a CPU in float32 or bfloat16:
-            the `eager` modules of PyTorch, or `compiled` C++ with its gradients. Anything else is
-            computed by the eager modules. Default: `compiled` on a CPU if there is a C++ compiler.
-        weights_limit: bytes on disk for the trained weights of the baseline and of the operators on
-            the Pareto front, from which `syno.export_network` makes networks. 0 keeps none.
-    """
+    """How networks are trained."""
 
     section: ClassVar[str] = "Training"
-    fidelity: Fidelity | str | None = option("How networks are trained.", None, shown=False)
+    fidelity: Fidelity | str | None = option(
+        "The fidelity of the training, or its name.",
+        None,
+        unset="`digits` for that data set, `fast/text` for text, otherwise `tiny`",
+        shown=False,
+    )
     ladder: Ladder | str | Sequence[Rung] | None = option(
         "Rungs of successive halving, instead of a fidelity: each operator is trained at the "
         "lowest rung, and the best of a rung are promoted to the next. fast/cifar, fast/digits, "
@@ -73,135 +64,138 @@ class TrainOptions(Options):
         above=True,
         metavar="SECONDS",
         unset="killed after 8 times the time of the baseline plus 30 s",
+        stored=_ALWAYS,
     )
     max_slowdown: float = option(
         "Reject operators whose training step takes more than this many times as long as that of "
         "the baseline.",
         4.0,
+        more="`math.inf` rejects none.",
         minimum=0,
         above=True,
+        stored=Stored(always=True, absent=math.inf),
     )
     kernels: str | None = option(
         "What computes operators while they are trained on a CPU: PyTorch, or compiled C++.",
         None,
+        more="In float32 or bfloat16, these are the `eager` modules of PyTorch or `compiled` C++ "
+        "with its gradients; anything else is computed by the eager modules.",
         choices=KERNELS,
         unset="compiled if there is a C++ compiler",
+        stored=Stored(absent="eager"),
     )
     weights_limit: int = option(
         "Disk space for the trained weights of the networks on the Pareto front, such as 200M; 0 "
         "keeps none.",
         WEIGHTS_LIMIT,
+        more="In Python, a number of bytes. `syno.export_network` makes networks of the weights of "
+        "the baseline and of these operators.",
         minimum=0,
         metavar="BYTES",
         parse=disk_size,
+        stored=Stored(),
     )
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class TimingOptions(Options):
-    """How the latency of a network is measured: on one sample, after `warmup` runs.
-
-    Args:
-        repeats: number of timed runs.
-        warmup: number of runs before the timed runs.
-        threads: number of threads of timing and training.
-        latency: the engine that runs the networks whose latency is measured, the original network
-            included: `compiled` (`syno.compile`), `eager` PyTorch, or `inductor` (`torch.compile`
-            with constant weights); or `predicted`: no latency is measured, and the search uses
-            predictions (docs/prediction.md). Default: `compiled` if there is a C++ compiler and the
-            networks are trained on a CPU, otherwise `eager`.
-        predictor: a file of `LatencyPredictor.save`, for `latency="predicted"`. Default: a
-            predictor of this machine, which learns from the store alone.
-    """
+    """How the latency of a network is measured: on one sample, after `warmup` runs."""
 
     section: ClassVar[str] = "Timing"
-    repeats: int = option("Number of timed runs of a network.", 30, minimum=20)
-    warmup: int = option("Number of runs before the timed runs.", 5, minimum=1)
+    repeats: int = option("Number of timed runs of a network.", 30, minimum=20, stored=_ALWAYS)
+    warmup: int = option("Number of runs before the timed runs.", 5, minimum=1, stored=_ALWAYS)
     threads: int = option(
-        "Number of threads of training and timing.", 1, minimum=1, maximum=MOST_THREADS
+        "Number of threads of training and timing.",
+        1,
+        minimum=1,
+        maximum=MOST_THREADS,
+        stored=_ALWAYS,
     )
     latency: str | None = option(
         "Engine that runs the networks whose latency is measured.",
         None,
+        more="It runs the original network, too: `compiled` (`syno.compile`), `eager` PyTorch, or "
+        "`inductor` (`torch.compile` with constant weights). With `predicted`, no latency is "
+        "measured, and the search uses predictions (docs/prediction.md). Networks that are trained "
+        "on a GPU are measured in `eager` PyTorch by default.",
         choices=("compiled", "eager", "inductor", "predicted"),
         unset="compiled if there is a C++ compiler",
+        stored=Stored(always=True, absent="eager"),
     )
     predictor: str | None = option(
         "With --latency predicted: the predictor, a file of `syno bench latency --predictor`.",
         None,
+        more="`LatencyPredictor.save` writes such a file.",
         metavar="FILE",
         unset="learns from the store alone",
+        stored=Stored(),
     )
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class IsolationOptions(Options):
-    """Whether each evaluation runs in a separate process, and the limits of this process.
-
-    Args:
-        isolate: run each evaluation in a separate process, so that an operator that crashes, hangs
-            or runs out of memory fails with a reason and the search continues. Default: if
-            possible, on Linux and for a network whose classes can be imported.
-        memory_limit: maximum memory of an isolated evaluation in bytes. Default: three quarters of
-            the memory of the machine.
-        max_attempts: without isolation, an operator is abandoned after this number of attempts
-            that ended the process of the search. Default: 5. Attempts with isolation do not count,
-            because a crash of the evaluation is recognized, and neither do those of the baseline.
-    """
+    """Whether each evaluation runs in a separate process, and the limits of this process."""
 
     section: ClassVar[str] = "Isolation"
     isolate: bool | None = option(
         "Run each evaluation in a separate process: an operator that crashes, hangs or exceeds the "
         "memory fails, and the search continues.",
         None,
+        more="It is possible for a network whose classes can be imported.",
         unset="on if possible (Linux)",
+        stored=_ALWAYS,
     )
     memory_limit: int | None = option(
         "Memory limit of an isolated evaluation, such as 4G.",
         None,
+        more="In Python, a number of bytes.",
         minimum=1,
         metavar="BYTES",
         parse=memory_size,
         unset="three quarters of the machine",
+        stored=_ALWAYS,
     )
     max_attempts: int | None = option(
         "Without isolation, abandon an operator after N attempts that ended the process of the "
         "search.",
         None,
+        more="Attempts with isolation do not count, because a crash of the evaluation is "
+        "recognized, and neither do those of the baseline.",
         minimum=1,
         metavar="N",
         unset="5",
+        stored=Stored(always=True, absent=MAX_ATTEMPTS),
     )
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class RayOptions(Options):
-    """Workers on a Ray cluster, which Ray places on its nodes (docs/workers.md).
-
-    Args:
-        ray: `auto` for the cluster that this machine belongs to, or its address HOST:PORT. The
-            number of workers is `jobs`, by default as many as the cluster has room for. Default:
-            no cluster.
-        cores_per_worker: the number of cores of each worker, and of its threads.
-        gpus_per_worker: the GPUs of each worker: a share of one, such as 0.5, or a whole number.
-            0: networks are trained on the CPU.
-        worker_tags: what the workers offer, as in `syno worker --tags`. Where nodes of the cluster
-            have a custom resource of that name, the workers run on these nodes only.
-    """
+    """Workers on a Ray cluster, which Ray places on its nodes (docs/workers.md)."""
 
     section: ClassVar[str] = "Workers on a Ray cluster"
     ray: str | None = option(
         "Start the workers on a Ray cluster: auto, or HOST:PORT; --jobs is their number.",
         None,
+        more="`auto` is the cluster that this machine belongs to. By default, there are as many "
+        "workers as the cluster has room for.",
         metavar="ADDRESS",
         unset="no cluster",
     )
     cores_per_worker: int = option(
-        "Number of cores of each worker.", 1, minimum=1, maximum=MOST_THREADS, metavar="N"
+        "Number of cores of each worker.",
+        1,
+        more="It has as many threads.",
+        minimum=1,
+        maximum=MOST_THREADS,
+        metavar="N",
     )
     gpus_per_worker: float = option(
         "GPUs of each worker: a share of one, such as 0.5, or a whole number.",
         0.0,
+        more="Without GPUs, networks are trained on the CPU.",
         minimum=0,
         metavar="X",
     )
@@ -220,37 +214,17 @@ class RayOptions(Options):
             self.refuse(why, "cores_per_worker", "gpus_per_worker", "worker_tags")
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class AdaptOptions(Options):
-    """How operators for the layers of a trained network are chosen (`syno.adapt`).
-
-    Args:
-        zoo: take the operators of the zoo as candidates, with several sizes of their coefficients.
-        samples: number of operators that are sampled of the default space of the network.
-        mutations: number of operators one move away from the best candidates that are tried, too.
-        keep: number of candidates of a slot that are fitted and scored.
-        fit_images: number of training samples that operators are fitted to; of text, 16 tokens are
-            a sample.
-        activation_mib: the largest memory of the activations that are kept for the fits, in MiB;
-            what needs more streams, one slot at a time.
-        score_images: number of validation samples on which a network with one slot replaced is
-            compared with the original; the best candidates are compared on four times as many.
-        score: what a candidate in a slot costs: the error of its `fit`, the `distance` of the
-            outputs of the network, or `both`.
-        pairs: measure how slots depend on each other.
-        refit: fit the operators of a chosen network again, each behind those before it.
-        kernels: what computes operators while networks are fine-tuned: `eager` modules of PyTorch,
-            or `compiled` C++. Default: `compiled` if there is a C++ compiler.
-        distill_features: match the outputs of the slots with those of the original, too.
-        engine: the engine in which latencies of networks are goals and results: `syno`, `syno-cpp`,
-            or another one of `syno bench network`.
-        threads: number of threads of that engine.
-        rounds, kernel_rounds: number of timed runs of a network, and of an operator in a slot.
-        seeds: number of seeds with which each network is fine-tuned.
-    """
+    """How operators for the layers of a trained network are chosen (`syno.adapt`)."""
 
     section: ClassVar[str] = "Adaptation"
-    zoo: bool = option("Take the operators of the zoo as candidates.", True)
+    zoo: bool = option(
+        "Take the operators of the zoo as candidates.",
+        True,
+        more="They have several sizes of their coefficients.",
+    )
     samples: int = option(
         "Number of operators to sample of the default space of the network.", 40, minimum=0
     )
@@ -258,12 +232,23 @@ class AdaptOptions(Options):
         "Number of operators to try that are one move away from the best candidates.", 60, minimum=0
     )
     keep: int = option("Number of candidates of a slot to fit and to score.", 8, minimum=1)
-    fit_images: int = option("Number of training samples to fit operators to.", 512, minimum=8)
+    fit_images: int = option(
+        "Number of training samples to fit operators to.",
+        512,
+        more="Of text, 16 tokens are a sample.",
+        minimum=8,
+    )
     activation_mib: int = option(
-        "Largest memory of the activations that are kept for the fits, in MiB.", 2048, minimum=1
+        "Largest memory of the activations that are kept for the fits, in MiB.",
+        2048,
+        more="What needs more streams, one slot at a time.",
+        minimum=1,
     )
     score_images: int = option(
-        "Number of validation samples to compare a network with the original on.", 512, minimum=8
+        "Number of validation samples to compare a network with the original on.",
+        512,
+        more="One slot is replaced then; the best candidates are compared on four times as many.",
+        minimum=8,
     )
     score: str = option(
         "What a candidate costs: the error of its fit, the distance of the network's outputs, or "
@@ -280,7 +265,11 @@ class AdaptOptions(Options):
         unset="compiled if there is a C++ compiler",
     )
     distill_features: bool = option("Match the outputs of the slots, too.", False)
-    engine: str = option("Inference engine of the latencies, as in `syno bench network`.", "syno")
+    engine: str = option(
+        "Inference engine of the latencies, as in `syno bench network`.",
+        "syno",
+        more="`syno`, `syno-cpp`, or another one.",
+    )
     threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
     rounds: int = option("Number of timed runs of a network.", 60, minimum=20)
     kernel_rounds: int = option("Number of timed runs of an operator in a slot.", 40, minimum=20)

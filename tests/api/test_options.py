@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,8 @@ import pytest
 
 import syno
 from syno import _core
-from syno._util.options import Options, grouped, memory_size, option
+from syno._util.declaration import document, documented, restored, takes
+from syno._util.options import Options, Stored, declared, group, like, memory_size, option
 from syno.network.sampler import MAX_NODES
 from syno.space.options import TRIAL_BUDGETS, WALK_BUDGETS
 
@@ -65,19 +69,103 @@ class Shade(Options):
     depth: int = option("How dark.", 3, minimum=1)
 
 
-def test_an_unknown_argument_names_its_group() -> None:
-    @grouped(shade=Shade)
-    def paint(colour: str, *, shade: Shade | None = None) -> str:
-        return f"{colour} {(shade or Shade()).depth}"
+@documented
+@dataclasses.dataclass(frozen=True)
+class Paint(Options):
+    """How a wall is painted."""
 
-    assert paint("red", shade=Shade(depth=5)) == "red 5"
+    colour: str = option("The colour; can be repeated.", "red", more="A name.", unset="red")
+    _: dataclasses.KW_ONLY
+    layers: int = option("Number of layers.", 1, minimum=1, stored=Stored(name="coats"))
+    names: str | Sequence[str] = option("Names.", (), stored=Stored())
+    width: float = option("The width.", 2.0, stored=Stored(always=True, absent=math.inf))
+    shade: Shade = group(Shade)
+
+
+@takes(Paint)
+def paint(given: Paint) -> str:
+    """Paint a wall.
+
+    Returns:
+        What was painted.
+    """
+    return f"{given.colour} {given.shade.depth} {given.layers}"
+
+
+def test_a_function_takes_the_options_of_a_class() -> None:
+    assert paint() == "red 3 1"
+    assert paint("blue", layers=2, shade=Shade(depth=5)) == "blue 5 2"
+    assert paint(**Paint("green", layers=3)) == "green 3 3"
+    assert paint(shade=None) == "red 3 1"  # type: ignore[arg-type]
+    signature = inspect.signature(paint)
+    assert list(signature.parameters) == ["colour", "layers", "names", "width", "shade"]
+    assert signature.parameters["shade"].default is None
+    wrong: Any = paint
+    with pytest.raises(TypeError, match="paint: too many positional arguments"):
+        wrong("red", 2)
+    with pytest.raises(syno.UserError, match="'layers' is an integer of at least 1, got 0"):
+        paint(layers=0)
+
+
+def test_an_unknown_argument_names_its_group_or_the_nearest_one() -> None:
     wrong: Any = paint
     with pytest.raises(syno.UserError, match=r"no argument 'depth'\n.*shade=syno.Shade\(depth="):
         wrong("red", depth=5)
     with pytest.raises(
-        syno.UserError, match="no argument 'size'\n  expected: one of colour, shade"
+        syno.UserError,
+        match="no argument 'layer'\n  did you mean: layers\\?\n  expected: one of colour, layers",
     ):
-        wrong("red", size=5)
+        wrong("red", layer=5)
+
+
+def test_the_documentation_explains_each_option_once() -> None:
+    args = """Args:
+    colour: the colour. A name. Default: red.
+    layers: number of layers.
+    names: names.
+    width: the width.
+    shade: for tests."""
+    assert Paint.__doc__ == f"How a wall is painted.\n\n{args}\n"
+    assert paint.__doc__ == f"Paint a wall.\n\n{args}\n\nReturns:\n    What was painted."
+
+
+def test_options_are_stored_and_read_again() -> None:
+    assert document(Paint()) == {"width": 2.0}
+    given = Paint(layers=2, names="one", width=math.inf)
+    stored = document(given)
+    assert stored == {"coats": 2, "names": ["one"], "width": None}
+    assert restored(Paint, stored) == given
+    assert restored(Paint, {}) == Paint(width=math.inf)
+
+
+def test_a_field_is_that_of_another_class_with_changes() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Other(Options):
+        layers: int | None = like(Paint, "layers", default=None)
+
+    assert Other().layers is None
+    with pytest.raises(syno.UserError, match="'layers' is an integer of at least 1"):
+        Other(layers=0)
+
+
+def test_every_option_of_a_study_is_in_the_signature_on_the_command_line_and_explained() -> None:
+    from syno.cli.options import parameters
+    from syno.study_options import AdaptationOptions, ResumeOptions, TrainingsOptions
+
+    functions = {
+        syno.StudyOptions: syno.search,
+        ResumeOptions: syno.resume,
+        TrainingsOptions: syno.train_operators,
+        AdaptationOptions: syno.adapt,
+    }
+    for kind, function in functions.items():
+        known = inspect.signature(function).parameters
+        words = re.sub(r"\s+", " ", function.__doc__ or "")
+        for each in dataclasses.fields(kind):
+            assert each.name in known
+            assert f" {each.name}: " in words
+        shown = {parameter.name for parameter in parameters(kind)}
+        assert {each.name for each in declared(kind) if each.shown} <= shown
 
 
 def test_what_has_no_effect_is_refused() -> None:
@@ -96,3 +184,22 @@ def test_amounts_of_memory() -> None:
     for text in ("", "0", "M", "-1", "2T"):
         with pytest.raises(syno.UserError, match="is not an amount of memory"):
             memory_size(text)
+
+
+def test_every_option_that_a_study_stores_is_in_its_settings_and_in_the_report() -> None:
+    from syno.report.settings import _SEARCH
+    from syno.study.settings import StudySettings
+    from syno.study_options import SearchOptions
+
+    values = {"int": 3, "float": 2.5, "bool": True, "str": "macs"}
+    texts = {"constraint": ("macs<=100",)}
+    given = {each.name: texts.get(each.name, values[each.kind]) for each in declared(SearchOptions)}
+    made = StudySettings(**given)
+    stored = made.to_json()
+    assert StudySettings.from_json(stored) == made
+    for each in declared(SearchOptions):
+        assert each.stored is not None
+        assert stored[each.stored_name] == document(made)[each.stored_name]  # type: ignore[literal-required]
+        assert each.stored_name in _SEARCH
+        usual = StudySettings().to_json()
+        assert (each.stored_name in usual) == each.stored.always

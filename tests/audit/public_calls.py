@@ -328,6 +328,7 @@ def _specifications() -> dict[str, Call]:
         "options": lambda: (
             repr(syno.SpaceOptions(max_nodes=5)),
             repr(syno.TrainOptions(max_slowdown=2.0)),
+            repr(syno.StudyOptions(evaluations=2)),
             repr(syno.TimingOptions(repeats=20)),
             repr(syno.IsolationOptions(isolate=False)),
             repr(syno.RayOptions(ray="auto", gpus_per_worker=0.5)),

@@ -54,7 +54,7 @@ def main() -> None:
                 seed=11,
                 method=given["method"],
                 ladder=content,
-                objectives=given["objectives"],
+                objective=given["objectives"],
             )
             study = Study.create(store, "study", settings, space)
         arguments = (given["seconds"], Path(given["trace"]))

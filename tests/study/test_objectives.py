@@ -30,8 +30,8 @@ def settings(**options) -> StudySettings:
 def test_settings_are_stored_and_have_no_trace_where_they_are_not_used(store):
     assert {"objectives", "constraints", "retrain", "patience"}.isdisjoint(settings().to_json())
     chosen = settings(
-        objectives=("accuracy", "latency_ratio"),
-        constraints=("macs<=100000",),
+        objective=("accuracy", "latency_ratio"),
+        constraint=("macs<=100000",),
         retrain=2,
         patience=7,
     )
@@ -46,8 +46,8 @@ def test_settings_are_stored_and_have_no_trace_where_they_are_not_used(store):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"constraints": ("latency_ratio<=0.5", "latency_ratio>=0.8")}, "nothing can satisfy"),
-        ({"objectives": ("speed",)}, "is no measure"),
+        ({"constraint": ("latency_ratio<=0.5", "latency_ratio>=0.8")}, "nothing can satisfy"),
+        ({"objective": ("speed",)}, "is no measure"),
         ({"retrain": -1}, "'retrain'"),
         ({"patience": 0}, "'patience'"),
     ],
@@ -58,18 +58,18 @@ def test_mistakes_are_found_before_there_is_a_study(options, message):
 
 
 def test_operators_beyond_a_constraint_on_macs_are_not_proposed(store):
-    chosen = settings(constraints=("macs<=8000",))
+    chosen = settings(constraint=("macs<=8000",))
     run(Study.create(store, "study", chosen, FakeSpace()), FakeEvaluator())
     macs = [e.macs for e in store.summary("study").trained]
     assert macs
     assert max(macs) <= 8000
     with pytest.raises(UserError, match=r"none of 100 operators satisfies .* macs<=10"):
-        Study.create(store, "none", settings(constraints=("macs<=10",)), FakeSpace())
+        Study.create(store, "none", settings(constraint=("macs<=10",)), FakeSpace())
     assert [record.name for record in store.studies()] == ["study"]
 
 
 def test_the_best_operator_satisfies_the_constraints(store):
-    chosen = settings(constraints=("latency_ratio<=0.5",))
+    chosen = settings(constraint=("latency_ratio<=0.5",))
     run(Study.create(store, "study", chosen, FakeSpace()), FakeEvaluator())
     summary = store.summary("study")
     best = best_of(summary)
@@ -79,7 +79,7 @@ def test_the_best_operator_satisfies_the_constraints(store):
 
 
 def test_the_archive_and_the_hypervolume_are_in_the_state_of_a_study(store):
-    chosen = settings(objectives=("accuracy", "latency_ratio"))
+    chosen = settings(objective=("accuracy", "latency_ratio"))
     run(Study.create(store, "study", chosen, FakeSpace()), FakeEvaluator())
     summary = store.summary("study")
     found = study_json(summary, operators=False)
@@ -97,7 +97,7 @@ def test_the_archive_and_the_hypervolume_are_in_the_state_of_a_study(store):
 def test_every_method_works_with_several_objectives_and_with_a_ladder(store, method, ladder):
     targets = ("accuracy", "macs")
     content = fake_ladder().to_json() if ladder else None
-    chosen = settings(method=method, ladder=content, objectives=targets, evaluations=25)
+    chosen = settings(method=method, ladder=content, objective=targets, evaluations=25)
     study = Study.create(store, "study", chosen, RealSpace())
     reason = run(study, FakeRungs() if ladder else FakeEvaluator())
     assert reason.name == "evaluations"
@@ -115,7 +115,7 @@ def outcome(accuracy: float, ratio: float, **more) -> Outcome:
 
 
 def test_ratings_at_a_higher_rung_are_higher(store):
-    chosen = settings(objectives=("accuracy", "latency_ratio"))
+    chosen = settings(objective=("accuracy", "latency_ratio"))
     objectives = Study.create(store, "study", chosen, FakeSpace()).objectives
     results = [as_result(n, outcome(n / 10, 1.0)) for n in range(1, 5)]
     above = as_result(3, outcome(0.1, 1.0))

@@ -39,7 +39,7 @@ def settings(kind: str) -> StudySettings:
         "default": {},
         "ladder": {"ladder": fake_ladder().to_json()},
         "loss": {"fidelity": text},
-        "several": {"objectives": ("accuracy", "macs"), "ladder": fake_ladder().to_json()},
+        "several": {"objective": ("accuracy", "macs"), "ladder": fake_ladder().to_json()},
     }[kind]
     return StudySettings(evaluations=1000, seed=5, patience=3, **given)
 

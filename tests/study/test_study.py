@@ -309,7 +309,7 @@ def test_the_observer_sees_every_step(store):
     ("options", "message"),
     [
         ({"evaluations": 0}, "'evaluations' is an integer of at least 1, got 0"),
-        ({"seconds": -1.0}, "seconds must be positive, got -1"),
+        ({"seconds": -1.0}, "'seconds' is a number above 0, got -1"),
         ({"seed": -1}, r"'seed' is an integer of at least 0, got -1"),
     ],
 )

@@ -9,19 +9,36 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
-from typing import Any, ClassVar, ParamSpec, TypeVar, cast
+from functools import cache, cached_property
+from typing import Any, ClassVar, TypeVar, cast
 
 from syno._util import checks
 from syno._util.errors import UserError
 
 T = TypeVar("T")
-Arguments = ParamSpec("Arguments")
 Descriptor = Mapping[str, object]  # name, type, default, minimum and doc, as C++ has them
 
 REQUIRED = object()  # the default of an option that has none
+_DEFAULT = object()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a study stores an option (`syno._util.declaration.document`).
+
+    Args:
+        name: the name in the document; "" for that of the field.
+        always: whether every document has it. Otherwise it is left out where it has the value that
+            a document without it stands for, as in stores from before the option.
+        absent: the value that None, or a document without the option, stands for. Default: that of
+            the option.
+    """
+
+    name: str = ""
+    always: bool = False
+    absent: object = _DEFAULT
 
 
 @dataclass(frozen=True)
@@ -30,11 +47,12 @@ class Option:
 
     Args:
         doc: the help text.
+        more: what the documentation of Python adds to it.
         name: the name of the field.
         kind: `int`, `float`, `bool`, `str`, `Path`, or another type, which is not checked here.
         default: the default value; `REQUIRED` if there is none.
         optional: whether None is allowed.
-        many: whether the value is a tuple of values.
+        many: whether the value is a tuple of values; `lone`: whether it may also be one text.
         minimum, maximum: the range; `above`: whether the minimum itself is excluded.
         choices: the allowed texts.
         unset: the meaning of None, in a few words.
@@ -46,14 +64,17 @@ class Option:
         gather: converts all given values to the value of the field.
         shown: whether the command line has the option.
         section: the heading of the option in the help.
+        stored: how a study stores it; None if it does not.
     """
 
     doc: str
+    more: str = ""
     name: str = ""
     kind: str = "str"
     default: object = REQUIRED
     optional: bool = False
     many: bool = False
+    lone: bool = False
     minimum: float | None = None
     maximum: float | None = None
     above: bool = False
@@ -66,6 +87,7 @@ class Option:
     gather: Callable[[Sequence[object]], object] | None = None
     shown: bool = True
     section: str = ""
+    stored: Stored | None = None
 
     @property
     def required(self) -> bool:
@@ -77,12 +99,25 @@ class Option:
         """The name on the command line."""
         return self.names or f"--{self.name.replace('_', '-')}"
 
+    @property
+    def stored_name(self) -> str:
+        """The name in the document of a study."""
+        return (self.stored and self.stored.name) or self.name
+
+    @property
+    def absent(self) -> object:
+        """The value that a document without the option stands for."""
+        stored = self.stored
+        return self.default if stored is None or stored.absent is _DEFAULT else stored.absent
+
     def checked(self, value: object) -> object:
         """Return the value in the form of the field; raise a UserError that names the option."""
         if value is None and self.optional:
             return None
         if self.many:
-            if isinstance(value, str):
+            if self.lone and isinstance(value, str):
+                return (checks.text(f"'{self.name}'", value),)
+            if self.lone or isinstance(value, str):
                 return checks.names(self.name, value)
             return checks.listed(self.name, value)
         what = f"'{self.name}'"
@@ -128,10 +163,13 @@ def option(
     parse: Callable[[str], object] | None = None,
     gather: Callable[[Sequence[object]], object] | None = None,
     shown: bool = True,
+    more: str = "",
+    stored: Stored | None = None,
 ) -> T:
     """Declare a field of `Options`; the annotation defines its type and name."""
     declared = Option(
         doc,
+        more,
         default=default,
         minimum=minimum,
         maximum=maximum,
@@ -144,8 +182,26 @@ def option(
         parse=parse,
         gather=gather,
         shown=shown,
+        stored=stored,
     )
     return field(default=default, metadata={"option": declared})
+
+
+def argument(doc: str, default: T, *, unset: str = "") -> T:
+    """Declare an argument of a Python function, which the command line does not have."""
+    return option(doc, default, unset=unset, shown=False)
+
+
+def needed(doc: str) -> dict[str, Option]:
+    """Return the metadata of a `dataclasses.field` for an argument without a default."""
+    return {"option": Option(doc, shown=False)}
+
+
+def like(kind: type, name: str, **changes: Any) -> Any:
+    """Declare a field as another class has it; changes: what differs, such as the default."""
+    made = dataclasses.replace(next(e for e in declared(kind) if e.name == name), **changes)
+    found = {"metadata": {"option": made}}
+    return field(**found) if made.required else field(default=made.default, **found)  # type: ignore[call-overload]
 
 
 def required(doc: str, *, names: str = "", metavar: str = "") -> Any:
@@ -174,11 +230,13 @@ def group(kind: type[T], *only: str, without: Sequence[str] = ()) -> T:
     return field(default_factory=kind, metadata=metadata)
 
 
-def mapping(descriptors: Callable[[], Sequence[Descriptor]]) -> Mapping[str, int | float | bool]:
+def mapping(
+    descriptors: Callable[[], Sequence[Descriptor]], doc: str = ""
+) -> Mapping[str, int | float | bool]:
     """Declare a field for options that C++ describes; it holds the given ones by name."""
     return cast(
         Mapping[str, "int | float | bool"],
-        field(default_factory=dict, metadata={"mapping": descriptors}),
+        field(default_factory=dict, metadata={"mapping": descriptors, "doc": doc}),
     )
 
 
@@ -189,11 +247,21 @@ class Options:
     section: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        for name, kind in groups(type(self)).items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, kind())
         for each in declared(type(self)):
             value = getattr(self, each.name)
             checked = each.checked(value)
             if checked is not value:
                 object.__setattr__(self, each.name, checked)
+
+    def keys(self) -> Iterator[str]:
+        """The names of the options: `**options` passes them to a function."""
+        return (each.name for each in dataclasses.fields(self))
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
 
     def refuse(self, why: str, *names: str) -> None:
         """Raise a UserError if one of the named options does not have its default."""
@@ -206,6 +274,7 @@ class Options:
                 )
 
 
+@cache
 def declared(kind: type) -> list[Option]:
     """Return the options that a class declares itself, in order."""
     return [
@@ -216,13 +285,18 @@ def declared(kind: type) -> list[Option]:
 
 
 def _typed(found: Option, name: str, annotation: str, owner: type) -> Option:
-    many = re.fullmatch(r"tuple\[(.+), \.\.\.\]", annotation)
+    lone = re.fullmatch(r"str \| Sequence\[(.+)\]", annotation)
+    many = lone or re.fullmatch(r"tuple\[(.+), \.\.\.\]", annotation)
     kind = many[1] if many else annotation.removesuffix(" | None")
     section = found.section or getattr(owner, "section", "")
     optional = annotation.endswith("| None")
-    return dataclasses.replace(
-        found, name=name, kind=kind, many=bool(many), optional=optional, section=section
-    )
+    made = dataclasses.replace(found, name=name, kind=kind, optional=optional, section=section)
+    return dataclasses.replace(made, many=bool(many), lone=bool(lone))
+
+
+def groups(kind: type) -> dict[str, type[Options]]:
+    """Return the classes of the groups of options that a class has, by the names of the fields."""
+    return {f.name: f.metadata["group"] for f in dataclasses.fields(kind) if "group" in f.metadata}
 
 
 def of_descriptor(found: Descriptor, section: str) -> Option:
@@ -240,39 +314,6 @@ def of_descriptor(found: Descriptor, section: str) -> Option:
         metavar="yes|no" if is_flag else str(found["type"]).upper(),
         section=section,
     )
-
-
-def grouped(
-    **groups: type[Options],
-) -> Callable[[Callable[Arguments, T]], Callable[Arguments, T]]:
-    """Refuse unknown arguments of a function, and name the group of options that has them."""
-
-    def decorate(function: Callable[Arguments, T]) -> Callable[Arguments, T]:
-        code = function.__code__  # type: ignore[attr-defined]
-        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-        @wraps(function)
-        def checked(*given: Arguments.args, **named: Arguments.kwargs) -> T:
-            for name in named:
-                if name not in known:
-                    _refuse_argument(f"syno.{function.__name__}", name, groups, known)
-            return function(*given, **named)
-
-        return checked
-
-    return decorate
-
-
-def _refuse_argument(
-    function: str, name: str, groups: Mapping[str, type[Options]], known: Sequence[str]
-) -> None:
-    for argument, kind in groups.items():
-        if name in {each.name for each in dataclasses.fields(kind)}:
-            raise UserError(
-                f"{function} has no argument '{name}'\n"
-                f"  what to do: {argument}=syno.{kind.__name__}({name}=...)"
-            )
-    raise UserError(f"{function} has no argument '{name}'\n  expected: one of {', '.join(known)}")
 
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -305,3 +346,23 @@ def pair(words: str, expected: str) -> Callable[[str], tuple[int, int]]:
         return int(parts[0]), int(parts[1])
 
     return parse
+
+
+_MOST_DIGITS = 18  # of an option of a model
+
+
+def model_numbers(pairs: Sequence[object]) -> dict[str, int | str]:
+    """Parse options given as NAME=NUMBER, or weights=PATH."""
+    found: dict[str, int | str] = {}
+    for pair in map(str, pairs):
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if name == "weights" and value:
+            found[name] = value
+        elif equals and value.isdecimal() and len(value) <= _MOST_DIGITS:
+            found[name] = int(value)
+        else:
+            raise UserError(
+                f"cannot read the model option '{pair}'\n"
+                "  expected: NAME=NUMBER, such as width=16, or weights=PATH"
+            )
+    return found

@@ -27,7 +27,8 @@ from syno._util.errors import UserError, nearest
 from syno._util.options import Options
 from syno.cli import output
 from syno.cli.extension import extensions
-from syno.cli.options import FORMER_STORE, built, parameters
+from syno.cli.options import built, parameters
+from syno.study_options import FORMER_STORE
 
 OK = 0
 NEGATIVE = 1

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 import click
 
 from syno._util.errors import UserError
-from syno._util.options import Option, Options, declared, of_descriptor, option, required
-from syno.options import DEFAULT_STORE
+from syno._util.options import Option, Options, declared, like, of_descriptor, option, required
+from syno.study_options import StudyOptions
 
 T = TypeVar("T")
 
@@ -22,8 +22,6 @@ _TYPES: dict[str, click.ParamType[object]] = {
     "str": click.STRING,
 }
 LIMITS = "Constraints on operators"
-# Before there was one way to name the store, some commands took it as their first argument.
-FORMER_STORE = "STORE"
 
 
 class SectionOption(click.Option):
@@ -180,29 +178,7 @@ def _whole(bound: float | None) -> int | None:
 
 def store() -> str:
     """Declare the store of the studies."""
-    words = "Store of the studies: a file or a database URL."
-    return option(words, DEFAULT_STORE, former=FORMER_STORE, metavar="URL")
-
-
-def jobs() -> int | None:
-    """Declare the number of workers of a search."""
-    return option(
-        "Evaluate in N worker processes on this machine, each with its own cores; 0: only in "
-        "workers that `syno worker` starts elsewhere.",
-        None,
-        minimum=0,
-        metavar="N",
-        unset="in the process of the search",
-    )
-
-
-def gpus() -> bool:
-    """Declare whether the workers of a search train on the GPUs of this machine."""
-    return option(
-        "Train on the GPUs of this machine, in worker processes: as many as there are GPUs, or "
-        "--jobs, which share the GPUs.",
-        False,
-    )
+    return cast(str, like(StudyOptions, "store"))
 
 
 def model(default: T, unset: str = "") -> T:
@@ -225,24 +201,17 @@ def optional_data(unset: str) -> str | None:
 
 def data_dir() -> str | None:
     """Declare the folder of the data."""
-    words = "Folder of the data sets. Default: $SYNO_DATA."
-    return option(words, cast("str | None", None), metavar="DIR")
+    return cast("str | None", like(StudyOptions, "data_dir"))
 
 
 def seed() -> int:
     """Declare the seed."""
-    return option("Seed of the random numbers.", 0)
+    return cast(int, like(StudyOptions, "seed", minimum=None))
 
 
 def model_options() -> Mapping[str, int | str]:
     """Declare the options of a model by name."""
-    return option(
-        "Option of the model, such as width=16; can be repeated.",
-        cast("Mapping[str, int | str]", ()),
-        names="--model-option",
-        metavar="NAME=NUMBER",
-        gather=_numbers,
-    )
+    return cast("Mapping[str, int | str]", like(StudyOptions, "model_options"))
 
 
 def image_size() -> int | None:
@@ -267,26 +236,6 @@ def with_weights(given: Mapping[str, int | str], weights: str | None) -> dict[st
     if weights is not None and "weights" in given:
         raise UserError("--weights and --model-option weights=... name the weights twice")
     return {**given, **({} if weights is None else {"weights": weights})}
-
-
-_MOST_DIGITS = 18  # of an option of a model
-
-
-def _numbers(pairs: Sequence[object]) -> dict[str, int | str]:
-    """Parse options given as NAME=NUMBER, or weights=PATH."""
-    found: dict[str, int | str] = {}
-    for pair in map(str, pairs):
-        name, equals, value = (part.strip() for part in pair.partition("="))
-        if name == "weights" and value:
-            found[name] = value
-        elif equals and value.isdecimal() and len(value) <= _MOST_DIGITS:
-            found[name] = int(value)
-        else:
-            raise UserError(
-                f"cannot read the model option '{pair}'\n"
-                "  expected: NAME=NUMBER, such as width=16, or weights=PATH"
-            )
-    return found
 
 
 def operator_sizes() -> str | None:

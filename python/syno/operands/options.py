@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import cast
 
 from syno._util.command_line import DEFAULT_STORE, command_line
-from syno._util.options import Options, option
+from syno._util.options import Options, like, option
 from syno.operands.operand import load_operator, specification_of
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.space.specification_options import NamedSpecification
+from syno.study_options import ResumeOptions
 
 
 def study() -> str | None:
     """Declare which study of a store is meant."""
-    words = "Study of the store."
-    return option(words, cast("str | None", None), metavar="NAME", unset="the latest")
+    return cast("str | None", like(ResumeOptions, "study"))
 
 
 @dataclass(frozen=True, kw_only=True)

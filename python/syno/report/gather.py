@@ -85,7 +85,7 @@ def _volumes(summary: StudySummary) -> tuple[float | None, ...]:
 
 def _engine(settings: SettingsDocument) -> str:
     """Return what ran the networks that were timed, in words."""
-    name = settings.get("latency", {}).get("latency", "eager")
+    name = str(settings.get("latency", {}).get("latency") or "eager")
     return ENGINES.get(name, name)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
+from syno._util.declaration import stored_names
+from syno.study_options import SearchOptions
 
 if TYPE_CHECKING:
     from syno.operators.specification import Specification
@@ -15,18 +17,7 @@ if TYPE_CHECKING:
 Pairs = tuple[tuple[str, str], ...]
 
 _TRAINING = ("model", "model_options", "data", "fidelity", "training", "latency")
-_SEARCH = (
-    "method",
-    "objectives",
-    "constraints",
-    "retrain",
-    "patience",
-    "method_options",
-    "space",
-    "evaluations",
-    "seconds",
-    "seed",
-)
+_SEARCH = ("method", "method_options", *stored_names(SearchOptions), "space")
 
 
 def study_settings(summary: StudySummary) -> dict[str, Pairs]:

@@ -8,8 +8,9 @@ from typing import ClassVar, cast
 
 from syno import _core
 from syno._util import checks
+from syno._util.declaration import documented
 from syno._util.errors import UserError
-from syno._util.options import Options, described, mapping, memory_size, option, own
+from syno._util.options import Options, Stored, described, mapping, memory_size, option, own
 from syno._util.threads import MOST_THREADS
 from syno.space.rules import switched_off
 
@@ -58,6 +59,8 @@ def rules_off() -> tuple[str, ...]:
         metavar="ID=off",
         parse=switch,
         gather=_off,
+        more="In Python, ids or names.",
+        stored=Stored(always=True),
     )
 
 
@@ -67,6 +70,7 @@ def symmetry() -> tuple[str, ...]:
         'Symmetry of the data, such as "mirror 3" for images that may be mirrored, or "exchange '
         '2 3" for height and width; can be repeated. One operator of each orbit is kept.',
         cast(tuple[str, ...], ()),
+        more="They replace those of the specification.",
         metavar="SYMMETRY",
     )
 
@@ -99,23 +103,19 @@ def time_limit(doc: str) -> float | None:
     return option(doc, none, minimum=0, above=True, metavar="SECONDS", unset="no limit")
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class SpaceOptions(Options):
-    """Which operators a search composes.
-
-    Args:
-        max_nodes: number of partial graphs that the enumeration visits, over all depth limits.
-        rules_off: rules to switch off, by id or name (`syno rules list`).
-        symmetry: symmetries of the data, such as "mirror 3"; they replace those of the
-            specification.
-        limits: constraints that replace those of the specification, such as {"max_depth": 8}.
-    """
+    """Which operators a search composes."""
 
     section: ClassVar[str] = "Space"
-    max_nodes: int = described(BUDGETS, "max_nodes", MAX_NODES)
+    max_nodes: int = described(BUDGETS, "max_nodes", MAX_NODES, stored=Stored(always=True))
     rules_off: tuple[str, ...] = rules_off()
     symmetry: tuple[str, ...] = symmetry()
-    limits: Mapping[str, int | float | bool] = mapping(_core.option_descriptors)
+    limits: Mapping[str, int | float | bool] = mapping(
+        _core.option_descriptors,
+        "Constraints that replace those of the specification, such as `{'max_depth': 8}`.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

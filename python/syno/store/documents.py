@@ -135,35 +135,6 @@ class LadderDocument(TypedDict, total=False):
     fingerprints: list[str]
 
 
-class TrainingSettings(TypedDict, total=False):
-    """How a study trains networks and isolates evaluations: see `TrainOptions`."""
-
-    deadline_s: float | None
-    max_slowdown: float | None
-    isolate: bool | None
-    memory_limit: int | None
-    max_attempts: int | None
-    kernels: str
-    weights_limit: int
-
-
-class SpaceSettings(TypedDict, total=False):
-    """How a study enumerates its space: see `SpaceOptions`."""
-
-    max_nodes: int
-    rules_off: Sequence[str]
-
-
-class LatencySettings(TypedDict, total=False):
-    """How a study measures latencies: see `TimingOptions`."""
-
-    repeats: int
-    warmup: int
-    threads: int
-    latency: str
-    predictor: str
-
-
 class MetricDocument(TypedDict):
     """The metric of a study on custom data: its name, and whether it is maximized."""
 
@@ -172,7 +143,10 @@ class MetricDocument(TypedDict):
 
 
 class SettingsDocument(TypedDict, total=False):
-    """The settings of a study, as `StudySettings.to_json`."""
+    """The settings of a study, as `StudySettings.to_json`: those that are read by their names here.
+
+    training, space, latency: what is stored of the options of the study.
+    """
 
     model: str | None
     model_options: Mapping[str, int | str]
@@ -182,20 +156,17 @@ class SettingsDocument(TypedDict, total=False):
     fingerprint: str
     fidelity: Mapping[str, Json]
     ladder: LadderDocument | None
-    training: TrainingSettings
-    space: SpaceSettings
+    training: Mapping[str, Json]
+    space: Mapping[str, Json]
     method: str
     method_options: Mapping[str, Json]
-    latency: LatencySettings
+    latency: Mapping[str, Json]
     evaluations: int
-    seconds: float | None
     seed: int
     baseline: bool
     metric: MetricDocument
     objectives: Sequence[str]
     constraints: Sequence[str]
-    retrain: int
-    patience: int
     needs: Sequence[str]
 
 
@@ -233,4 +204,4 @@ class EventData(TypedDict, total=False):
     key: str
     evaluations: int
     seconds: float
-    training: TrainingSettings
+    training: Mapping[str, Json]

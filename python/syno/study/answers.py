@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
+from syno.options import MAX_ATTEMPTS
 from syno.store import (
     Environment,
     LeaseLostError,
@@ -29,9 +30,6 @@ from syno.study.fidelity.promotions import Promotions
 from syno.study.fronts import wanted_weights
 from syno.study.ratings import as_result
 from syno.study.settings import StudySettings
-
-# An operator whose evaluation ended the process this often is given up, see `max_attempts`.
-MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -91,9 +89,7 @@ class Answers:
         self.most_losses: int | None = None
         self._held: dict[int, Held] = {}
         self._worker = worker or Worker()
-        self._environment = capture_environment(
-            threads=int(settings.latency.get("threads", 1)), rules=rules
-        )
+        self._environment = capture_environment(threads=settings.timing.threads, rules=rules)
 
     @property
     def worker(self) -> str:
@@ -108,7 +104,7 @@ class Answers:
     @property
     def max_attempts(self) -> int:
         """The number of attempts at an operator that may end with the process of the search."""
-        return int(self.settings.training.get("max_attempts") or MAX_ATTEMPTS)
+        return self.settings.isolation.max_attempts or MAX_ATTEMPTS
 
     def made(self, record: ProposalRecord, operator: Operator | None) -> Proposal:
         """Return a proposal of the store with its operator."""

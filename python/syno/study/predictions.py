@@ -58,7 +58,7 @@ def predictor_document(
 
     known = None if path is None else LatencyPredictor.load(path)
     found = predictor_for(
-        known, network, _evaluations(store, study, settings), settings.latency.get("threads", 1)
+        known, network, _evaluations(store, study, settings), settings.timing.threads
     )
     more = len(found.samples) - (0 if known is None else len(known.samples))
     note = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from syno.study.evaluate.weights import Weights
 from syno.study.fidelity.ladder import Ladder
 from syno.study.observer import Observer
 from syno.study.predictions import predictor_document
-from syno.study.settings import StudySettings, stored_timing
+from syno.study.settings import StudySettings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -138,19 +137,18 @@ def evaluator_of(
     from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
 
-    training = settings.training
     arguments: dict[str, Any] = {
         "seed": settings.seed,
-        "timing": stored_timing(settings.latency),
-        "deadline_s": training.get("deadline_s"),
-        "max_slowdown": training.get("max_slowdown") or math.inf,
-        "kernels": training.get("kernels", "eager"),
+        "timing": settings.timing,
+        "deadline_s": settings.train.deadline_s,
+        "max_slowdown": settings.train.max_slowdown,
+        "kernels": settings.train.kernels,
         "weights": None if weights is None else weights.folder,
     }
     if predictor is not None:
         arguments["timing"] = dataclasses.replace(arguments["timing"], latency=PREDICTED)
     if arguments["timing"].latency == PREDICTED:
-        path = predictor or settings.latency.get("predictor")
+        path = predictor or settings.timing.predictor
         arguments["predictor"], note = predictor_document(
             store, record, settings, rungs.network, path
         )
@@ -187,13 +185,12 @@ def _isolated(
     from syno.study.evaluate.isolation import isolated
     from syno.study.evaluate.rungs import make_custom_ladder_evaluator, make_ladder_evaluator
 
-    training = settings.training
     limits: dict[str, Any] = {
-        "wanted": training.get("isolate"),
+        "wanted": settings.isolation.isolate,
         "settings": arguments,
-        "deadline_s": training.get("deadline_s"),
+        "deadline_s": arguments["deadline_s"],
         "max_slowdown": arguments["max_slowdown"],
-        "memory_limit": training.get("memory_limit"),
+        "memory_limit": settings.isolation.memory_limit,
         "baseline_s": {e.rung_index: e.seconds for e in store.summary(record).baselines},
         "observer": observer,
     }

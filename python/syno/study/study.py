@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from typing import cast
 
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
@@ -33,7 +34,7 @@ from syno.store import (
     check_search,
     current_settings,
 )
-from syno.store.documents import TrainingSettings
+from syno.store.documents import EventData
 from syno.store.objectives import objectives_of
 from syno.store.overview import running_seconds
 from syno.store.records import ERROR, OPERATOR, REJECTED
@@ -44,7 +45,7 @@ from syno.study.live_history import LiveHistory
 from syno.study.members import Members, Space
 from syno.study.methods import Method, make_method
 from syno.study.results_since_progress import ResultsSinceProgress
-from syno.study.settings import Limits, StudySettings
+from syno.study.settings import StudySettings
 from syno.study.stoppers import StopReason, Tally
 from syno.study.waiting_list import ENQUEUED, WaitingList
 
@@ -111,28 +112,18 @@ class Study(Answers):
         store: Store,
         name: str | int | None,
         space: Space,
-        *,
-        evaluations: int | None = None,
-        seconds: float | None = None,
-        training: TrainingSettings | None = None,
-        patience: int | None = None,
+        **limits: object,
     ) -> Study:
-        """Resume a study. The limits that are given replace its settings."""
+        """Resume a study. The settings that are given, and not None, replace its own."""
         record = store.study(name)
         state = store.state(record)
         events = state.events
-        limits: Limits = {
-            "evaluations": evaluations,
-            "seconds": seconds,
-            "training": training,
-            "patience": patience,
-        }
         settings = settings_of(record, events).changed(**limits)
         study = cls(store, record, settings, space, *_choices(settings, space), state)
         study._check_space(events)
         study._seconds_before = running_seconds(events)
         given = {name: value for name, value in limits.items() if value is not None}
-        store.append_event(record, "resumed", given)
+        store.append_event(record, "resumed", cast(EventData, given))
         return study
 
     def _check_space(self, events: list[EventRecord]) -> None:

@@ -301,7 +301,7 @@ class _Prepared:
                 "store cannot hold\n"
                 "  what to do: search with a model and data by name, or without workers"
             )
-        own = str(rule_set(settings.space.get("rules_off", ())).version)
+        own = str(rule_set(settings.extent.rules_off).version)
         if answers.rules != own:
             raise UserError(
                 f"study '{record.name}' was started with the rules {answers.rules}, and this "

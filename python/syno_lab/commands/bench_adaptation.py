@@ -7,24 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
-from syno._util.options import option
+from syno._util.options import group, option
 from syno.cli import framework, output
-from syno.cli.commands.adapt import AdaptationArguments, watch
+from syno.cli.commands.adapt import NetworkArguments, watch
 from syno.cli.results import print_results
+from syno.study_options import AdaptationOptions
 
 if TYPE_CHECKING:
     from syno_lab.experiments.adaptation import PredictorRanking
 
+_USED = ("store", "name", "seed", "data_dir", "model_options", "options")
+
 
 @dataclass(frozen=True, kw_only=True)
-class _Arguments(AdaptationArguments):
+class _Arguments(NetworkArguments):
     assignments: int = option("Number of random assignments.", 40, minimum=4)
-    name: str | None = option(
-        "Name of the measurement; an existing one is continued.",
-        None,
-        metavar="NAME",
-        unset="model, data and a number",
-    )
+    adaptation: AdaptationOptions = group(AdaptationOptions, *_USED)
     as_json: bool = output.as_json()
 
 
@@ -41,24 +39,17 @@ def command(given: _Arguments) -> int:
     from syno.adaptation.pipeline.source import checked_source
     from syno_lab.experiments.adaptation import described, rank_predictors, short
 
-    fidelity = given.chosen_fidelity()
-    source = checked_source(
-        given.network(),
-        given.data,
-        model_options=given.options_of_model(),
-        data_dir=given.data_dir,
-        fidelity=fidelity,
-        seed=given.seed,
-    )
+    wanted = given.arguments()
+    source = checked_source(wanted)
     with output.progress("measuring", None, remaining=False) as move:
         found = rank_predictors(
-            short(source) if fidelity is None else source,
+            short(source) if wanted.fidelity is None else source,
             assignments=given.assignments,
-            operators=given.ops,
-            options=given.options,
-            store=given.store,
-            name=given.name,
-            seed=given.seed,
+            operators=wanted.operators,
+            options=wanted.options,
+            store=wanted.store,
+            name=wanted.name,
+            seed=wanted.seed,
             progress=watch(move),
         )
     if given.as_json:

@@ -68,6 +68,7 @@ def command(given: _Arguments) -> int:
     """
     from syno.operators.specification import checked_binding
     from syno.study.training.trainings import Trainings
+    from syno.study_options import TrainingsOptions
     from syno.train import fidelity as named_fidelity
     from syno_lab.experiments.pictures import save_projection
     from syno_lab.experiments.projection import PausedError, compare_projection, prepared
@@ -75,16 +76,19 @@ def command(given: _Arguments) -> int:
     lengths = {"steps": given.steps, "context": given.context, "batch": given.batch}
     changes = {name: value for name, value in lengths.items() if value is not None}
     trainings = Trainings(
+        TrainingsOptions(
+            model_options=given.model_options,
+            data_dir=given.data_dir,
+            seeds=given.seeds,
+            seed=given.seed,
+            baseline=True,
+            timing=TimingOptions(threads=given.threads),
+            device=given.device,
+        ),
         model=given.model,
-        model_options=dict(given.model_options),
         data=given.data,
-        data_dir=given.data_dir,
         fidelity=named_fidelity(given.fidelity).changed(**changes),
-        seeds=tuple(range(given.seed, given.seed + given.seeds)),
-        baseline=True,
         sizes=checked_binding(given.binding),
-        timing=TimingOptions(threads=given.threads),
-        device=given.device,
     )
     settings = prepared(trainings, given.op)
     try:

@@ -425,9 +425,9 @@ def prepared(trainings: Trainings, op: str) -> dict[str, Any]:
     trainings.adopt(chosen)
     return {
         "model": trainings.model,
-        "model_options": trainings.model_options,
+        "model_options": trainings.options.model_options,
         "name": chosen[0].name,
         "sizes": dict(trainings.sizes),
-        "threads": trainings.timing.threads,
-        "device": trainings.device,
+        "threads": trainings.options.timing.threads,
+        "device": trainings.options.device,
     }

@@ -7,17 +7,15 @@ import functools
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-import torch
 from torch import nn
 
-from syno._util.options import grouped
+from syno._util.declaration import takes
 from syno.adaptation.pipeline.adaptation import Adaptation
+from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import SLOTS, Goal, goal, limited_costs
 from syno.adaptation.pipeline.kinds import by_slot
-from syno.adaptation.pipeline.progress import Observer
 from syno.adaptation.pipeline.results import (
     AdaptedNetwork,
     NetworkRow,
@@ -28,48 +26,15 @@ from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
 from syno.operators.operator import Operator
-from syno.options import DEFAULT_STORE, AdaptOptions
-from syno.store import Store
 from syno.store.environment import capture_environment
 from syno.study.fronts import LATENCY, MACS, PARAMS
 from syno.train import Fidelity
 
-if TYPE_CHECKING:
-    from syno.network.layers import LayerFilter
-    from syno.study.results import StudyResults
-
 USUAL_GOALS = ("0.7x", "0.5x", "0.35x")
 
 
-@grouped(options=AdaptOptions)
-def adapt(
-    net: nn.Module | str | StudyResults,
-    data: object = None,
-    *,
-    latency: object = None,
-    slots: object = None,
-    macs: object = None,
-    params: object = None,
-    max_drop: float | None = None,
-    where: LayerFilter | Sequence[LayerFilter] | None = None,
-    example_input: torch.Tensor | None = None,
-    model_options: Mapping[str, int | str] | None = None,
-    data_dir: str | None = None,
-    validation: object = None,
-    loss: object = None,
-    metric: object = None,
-    maximize: bool = True,
-    operators: Sequence[str | Operator] = (),
-    fidelity: Fidelity | str | Mapping[str, int | str] | None = None,
-    hours: float | None = None,
-    rivals: bool = False,
-    final: bool = False,
-    options: AdaptOptions | None = None,
-    store: Store | str = DEFAULT_STORE,
-    name: str | None = None,
-    seed: int = 0,
-    progress: Observer | None = None,
-) -> Adaptation:
+@takes(AdaptationArguments)
+def adapt(given: AdaptationArguments) -> Adaptation:
     """Make a trained network faster: choose an operator for each of its layers, and fine-tune.
 
     Operators are fitted to the layers, scored by what they change in the outputs of the network,
@@ -77,73 +42,24 @@ def adapt(
     The chosen networks are trained once, with distillation from the original. Every finding is
     stored at once: the same call with `name` continues an adaptation that was stopped in any way.
 
-    Args:
-        net: a trained network, the name of a model (with `weights` in `model_options`), or the
-            results of a study (`syno.load_study`), whose baseline network is taken.
-        data: the name of a data set, a torch.utils.data.Dataset or a DataLoader; default: that of
-            the study.
-        latency: goals for the latency of the network, one or several: `0.5x` of the original's, or
-            milliseconds. Default, without other goals: `0.7x`, `0.5x` and `0.35x`.
-        slots: goals for the latency of the layers that are replaced, together and without the rest
-            of the network, as for `latency`.
-        macs, params: goals for the MACs of one sample and the parameters, each one or several. Each
-            combination of goals gives a network.
-        max_drop: percent that the network `best` of the result may lose, points for accuracy.
-        where: filters of the layers to replace, as in `syno.substitute`. Default: the slots of the
-            network or model, or its 3x3 convolutions.
-        example_input: an input of the network, with which slots are made for `where`.
-        model_options: options of a model by name.
-        data_dir: the folder of a data set by name.
-        validation, loss, metric, maximize: of a custom data set, as in `syno.search`.
-        operators: further candidates, as for `syno train`.
-        fidelity: how long networks are fine-tuned, and with which recipe; or changes of the
-            default one, such as `{"epochs": 2}`.
-        hours: the time for everything but rivals and the test split, over all runs of the study. It
-            is divided over the steps: there are fewer candidates, samples and epochs if it is
-            short, and more epochs if there is time and `fidelity` does not say how many. Default:
-            that of the study, or else no limit.
-        rivals: also try other ways to make the network faster, with the same goals and recipe.
-        final: also measure the test split, once, at the end.
-        options: how operators are chosen.
-        store: where findings are kept; its studies give candidates, too.
-        name: of the study; an existing adaptation is continued, also with other goals.
-        seed: of samples and trainings.
-        progress: called with (phase, done, total, remark). The phase `study` has the name of the
-            study as its remark, `forecast` a sentence about the time, and `note` one about what
-            cannot be compiled.
-
     Raises:
         UserError: the network does not fit the data or is not better than a guess, no layer can be
             replaced, or a goal is out of reach; the message says what the least possible is.
     """
-    goals = _goals(latency, slots, macs, params)
-    given = checked_source(
-        net,
-        data,
-        where=where,
-        example_input=example_input,
-        model_options=model_options,
-        data_dir=data_dir,
-        validation=validation,
-        loss=loss,
-        metric=metric,
-        maximize=maximize,
-        fidelity=fidelity,
-        seed=seed,
-    )
+    goals = _goals(given.latency, given.slots, given.macs, given.params)
     with started(
-        given,
-        operators,
-        options or AdaptOptions(),
-        store,
-        name,
-        seed,
-        hours=hours,
-        grows=_has_usual_length(fidelity),
-        progress=progress,
+        checked_source(given),
+        given.operators,
+        given.options,
+        given.store,
+        given.name,
+        given.seed,
+        hours=given.hours,
+        grows=_has_usual_length(given.fidelity),
+        progress=given.progress,
     ) as run:
-        found = _adapted(run, goals, operators, rivals=rivals, final=final)
-    found.max_drop = max_drop
+        found = _adapted(run, goals, given.operators, rivals=given.rivals, final=given.final)
+    found.max_drop = given.max_drop
     return found
 
 

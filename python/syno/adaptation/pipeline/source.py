@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
 from torch import nn
 
 from syno._util.errors import UserError
 from syno.adaptation.activations import checked_originals
+from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.subject import Subject
 from syno.data import DataSet, Records, TextData
-from syno.data.custom import CustomData, CustomEvaluation
+from syno.data.custom import CustomData
 from syno.network.placeholder import slots
 from syno.network.substitute import substitute
 from syno.network.surgery import sample_shape
-from syno.study.evaluate.custom import custom
 from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.train import Fidelity, fidelity, test_accuracy, test_metrics
-
-if TYPE_CHECKING:
-    from syno.network.layers import LayerFilter
-    from syno.study.results import StudyResults
 
 Data = DataSet | Records | TextData | CustomData
 # The fidelity of the fine-tuning, by the task of the data.
@@ -79,27 +74,14 @@ class Source:
         return None
 
 
-def checked_source(
-    net: nn.Module | str | StudyResults,
-    data: object,
-    *,
-    where: LayerFilter | Sequence[LayerFilter] | None = None,
-    example_input: torch.Tensor | None = None,
-    model_options: Mapping[str, int | str] | None = None,
-    data_dir: str | None = None,
-    validation: object = None,
-    loss: object = None,
-    metric: object = None,
-    maximize: bool = True,
-    fidelity: Fidelity | str | Mapping[str, int | str] | None = None,
-    seed: int = 0,
-) -> Source:
+def checked_source(given: AdaptationArguments) -> Source:
     """Check the arguments of `syno.adapt`, and load the data.
 
     Raises UserError for what does not go together.
     """
+    net, data, data_dir, seed = given.net, given.data, given.data_dir, given.seed
     model, module, before = None, net, None
-    model_options = model_options or {}
+    model_options = dict(given.model_options or {})
     if not isinstance(net, (nn.Module, str)):
         module, before = _baseline(net)
         model, data = before["model"], before["data"] if data is None else data
@@ -114,29 +96,21 @@ def checked_source(
                 "  what to do: train it with `syno train --baseline --model NAME --data NAME`, and "
                 "adapt\n              the study that this makes: `syno adapt --study NAME`"
             )
-    if where is not None:
+    if given.where is not None:
         if not isinstance(module, nn.Module):
             raise UserError("'where' is for a network; a model by name has its own slots")
-        module = substitute(module, where, example_input)
+        module = substitute(module, given.where, given.example_input)
     if isinstance(module, nn.Module) and slots(module):
         checked_originals(module)
-    given = custom(
-        data,
-        validation=validation,
-        loss=loss,
-        metric=metric,
-        maximize=maximize,
-    )
-    if isinstance(given, CustomEvaluation):
-        raise UserError("an adaptation needs data: 'evaluate' cannot distil a network")
-    if isinstance(given, CustomData):
-        found = _checked_fidelity(fidelity, _USUAL["custom"], {})
-        network = Network.custom(module, given, seed)  # type: ignore[arg-type]
+    own = given.custom_data(data)
+    if own is not None:
+        found = _checked_fidelity(given.fidelity, _USUAL["custom"], {})
+        network = Network.custom(module, own, seed)  # type: ignore[arg-type]
         name = type(module).__name__.lower()
-        return Source(f"{name}-{given.name}", network, given, found)
+        return Source(f"{name}-{own.name}", network, own, found)
     assert isinstance(data, str)
     usual = _USUAL[_task(data, data_dir)]
-    found = _checked_fidelity(fidelity, usual, _changes(data, before, module))
+    found = _checked_fidelity(given.fidelity, usual, _changes(data, before, module))
     loaded = load_for(data, data_dir, found, progress=False)
     size, context = found.resolution, found.context
     if isinstance(module, str):

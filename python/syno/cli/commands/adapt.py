@@ -12,10 +12,12 @@ from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
 from syno.operands.options import study as study_option
-from syno.options import AdaptOptions, FidelityOptions
+from syno.options import FidelityOptions
+from syno.study_options import AdaptationOptions
 
 if TYPE_CHECKING:
     from syno.adaptation.pipeline.adaptation import Adaptation
+    from syno.adaptation.pipeline.arguments import AdaptationArguments
     from syno.adaptation.pipeline.progress import Observer
     from syno.study.results import StudyResults
     from syno.train import Fidelity
@@ -40,20 +42,21 @@ class _FineTuning(FidelityOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptationArguments(Options):
+class NetworkArguments(Options):
     """A trained network with its data, further candidates, and how they are chosen."""
 
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
     model: str | None = options.model(None, "that of --study")
-    model_options: Mapping[str, int | str] = options.model_options()
     weights: str | None = options.weights()
     data: str | None = options.optional_data("that of --study")
-    data_dir: str | None = options.data_dir()
-    store: str = options.store()
     study: str | None = study_option()
-    seed: int = options.seed()
     fidelity: FidelityOptions = group(_FineTuning)
-    options: AdaptOptions = group(AdaptOptions)
+    adaptation: AdaptationOptions = group(AdaptationOptions)
+
+    @property
+    def store(self) -> str:
+        """The address of the store."""
+        return str(self.adaptation.store)
 
     def network(self) -> str | StudyResults:
         """Return the name of a model, or the results of a study."""
@@ -67,9 +70,18 @@ class AdaptationArguments(Options):
             raise UserError("--weights is given without --model")
         return load_study(self.store, self.study or _latest(self.store))
 
-    def options_of_model(self) -> dict[str, int | str]:
-        """Return the options of the model with the file of its weights."""
-        return options.with_weights(self.model_options, self.weights)
+    def arguments(self) -> AdaptationArguments:
+        """Return the arguments of `syno.adapt`."""
+        from syno.adaptation.pipeline.arguments import AdaptationArguments
+
+        model_options = options.with_weights(self.adaptation.model_options, self.weights)
+        return AdaptationArguments(
+            self.network(),
+            self.data,
+            operators=self.ops,
+            fidelity=self.chosen_fidelity(),
+            **{**self.adaptation, "model_options": model_options},
+        )
 
     def chosen_fidelity(self) -> Fidelity | Mapping[str, int | str] | None:
         """Return the fidelity of the fine-tuning, or changes of the default one."""
@@ -77,59 +89,17 @@ class AdaptationArguments(Options):
 
         if self.fidelity.fidelity is None:
             return self.fidelity.changes or None
-        return chosen_fidelity(self.fidelity, self.data or "", self.data_dir)
+        return chosen_fidelity(self.fidelity, self.data or "", self.adaptation.data_dir)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Arguments(AdaptationArguments):
-    latency: tuple[str, ...] = option(
-        "Goal for the latency of the network: 0.5x of the original's, or 1.2ms; can be repeated. "
-        "Without any goal: 0.7x, 0.5x and 0.35x.",
-        cast(tuple[str, ...], ()),
-        metavar="GOAL",
-    )
-    slots: tuple[str, ...] = option(
-        "Goal for the latency of the replaced layers alone, such as 0.5x; can be repeated.",
-        cast(tuple[str, ...], ()),
-        metavar="GOAL",
-    )
-    macs: tuple[str, ...] = option(
-        "Goal for the MACs, such as 0.5x or 40M; can be repeated.",
-        cast(tuple[str, ...], ()),
-        metavar="GOAL",
-    )
-    params: tuple[str, ...] = option(
-        "Goal for the parameters, such as 0.5x or 2M; can be repeated.",
-        cast(tuple[str, ...], ()),
-        metavar="GOAL",
-    )
-    max_drop: float | None = option(
-        "Percent that the best network may lose: points of accuracy, or of perplexity.",
-        None,
-        minimum=0,
-        unset="1",
-    )
-    hours: float | None = option(
-        "Time for everything but --rivals and --final, in hours; it is divided over the steps.",
-        None,
-        minimum=0,
-        above=True,
-        unset="that of the study, or else no limit",
-    )
-    rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
-    final: bool = option("Also measure the test split, once, at the end.", False)
+class _Arguments(NetworkArguments):
     engines: str | None = option(
         "Inference engines as in `syno bench network`, separated by commas, in which the original "
         "and the networks are timed at the end, in turns; `all` means all that are installed.",
         None,
         metavar="NAMES",
         unset="none",
-    )
-    name: str | None = option(
-        "Name of the adaptation; an existing one is continued.",
-        None,
-        metavar="NAME",
-        unset="model, data and a number",
     )
     report: Path | None = option("File for the report, an HTML page.", None)
     picture: Path | None = option("File for a plot (PNG or PDF).", None)
@@ -160,32 +130,12 @@ def command(given: _Arguments) -> int:
 
     engines = [] if given.engines is None else options.engine_names(given.engines)
     with output.progress("adapting", None, remaining=False) as move:
-        found = adapt(
-            given.network(),
-            given.data,
-            latency=given.latency,
-            slots=given.slots,
-            macs=given.macs,
-            params=given.params,
-            max_drop=given.max_drop,
-            model_options=given.options_of_model(),
-            data_dir=given.data_dir,
-            operators=given.ops,
-            fidelity=given.chosen_fidelity(),
-            hours=given.hours,
-            rivals=given.rivals,
-            final=given.final,
-            options=given.options,
-            store=given.store,
-            name=given.name,
-            seed=given.seed,
-            progress=watch(move),
-        )
+        found = adapt(**{**given.arguments(), "progress": watch(move)})
         if engines:
             found.compare(
                 engines,
-                threads=given.options.threads,
-                rounds=given.options.rounds,
+                threads=given.adaptation.options.threads,
+                rounds=given.adaptation.options.rounds,
                 progress=lambda done, total, what: move(done, f"engines, {done} of {total} {what}"),
             )
     if given.report is not None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from syno._util.command_line import report_line
 from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
-from syno.options import (
-    FidelityOptions,
-    IsolationOptions,
-    QuantizationOptions,
-    TimingOptions,
-    TrainOptions,
-)
+from syno.options import FidelityOptions, QuantizationOptions
+from syno.study_options import TrainingsOptions
 
 if TYPE_CHECKING:
     from syno.study.training.trainings import Trainings
@@ -26,19 +20,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     ops: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[OP]...")
-    baseline: bool = option("Also train the baseline network.", False)
     model: str | None = options.model(None, "resnet-small, or gpt2-small for text")
-    model_options: Mapping[str, int | str] = options.model_options()
     weights: str | None = options.weights()
     data: str = options.data()
-    data_dir: str | None = options.data_dir()
     recipe: str | None = option(
         "Recipe of the training: a name or a .toml file.",
         None,
         unset="that of the fidelity",
         metavar="NAME",
     )
-    seeds: int = option("Number of seeds.", 1, minimum=1)
     seconds: float | None = option(
         "Train on text for this time, instead of a number of steps.",
         None,
@@ -46,32 +36,12 @@ class _Arguments(Options):
     )
     binding: str | None = options.operator_sizes()
     preset: str | None = option("Specification of the operators.", None, metavar="NAME")
-    store: str = options.store()
-    study: str | None = option(
-        "Study of --store in which a key is searched.", None, metavar="NAME", unset="the latest"
-    )
-    name: str | None = option(
-        "Name of the study; an existing study is continued.",
-        None,
-        metavar="NAME",
-        unset="model, data and a number",
-    )
-    seed: int = options.seed()
     no_latency: bool = option("Do not measure latencies.", False)
-    device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
-    workers: int = option("Number of threads that load images in advance.", 0, minimum=0)
-    checkpoints: str | None = option(
-        "Folder for checkpoints; the same command resumes from them.",
-        None,
-        metavar="DIR",
-    )
+    fidelity: FidelityOptions = group(FidelityOptions)
+    trained: TrainingsOptions = group(TrainingsOptions)
+    quantization: QuantizationOptions = group(QuantizationOptions)
     dry_run: bool = output.dry_run()
     as_json: bool = output.as_json()
-    fidelity: FidelityOptions = group(FidelityOptions)
-    train: TrainOptions = group(TrainOptions, "tokenizer", "deadline_s", "kernels")
-    isolation: IsolationOptions = group(IsolationOptions, without=("max_attempts",))
-    timing: TimingOptions = group(TimingOptions)
-    quantization: QuantizationOptions = group(QuantizationOptions)
 
     def trainings(self) -> Trainings:
         """Return what to train; nothing is loaded yet."""
@@ -84,24 +54,17 @@ class _Arguments(Options):
 
         if self.recipe is not None:
             known_recipe(self.recipe)
+        given = self.trained
+        model_options = options.with_weights(given.model_options, self.weights)
         fidelity = chosen_fidelity(
-            self.fidelity, self.data, self.data_dir, self.recipe, self.seconds
+            self.fidelity, self.data, given.data_dir, self.recipe, self.seconds
         )
         return Trainings(
+            options=dataclasses.replace(given, model_options=model_options),
             model=self.model or usual_model(fidelity),
-            model_options=options.with_weights(self.model_options, self.weights),
             data=self.data,
-            data_dir=self.data_dir,
             fidelity=fidelity,
-            seeds=tuple(range(self.seed, self.seed + self.seeds)),
-            baseline=self.baseline,
             sizes={} if self.binding is None else checked_binding(self.binding),
-            train=self.train,
-            timing=self.timing,
-            isolation=self.isolation,
-            device=self.device,
-            workers=self.workers,
-            checkpoints=None if self.checkpoints is None else Path(self.checkpoints),
             latency=not self.no_latency,
             quantization=Quantization.chosen(self.quantization),
         )
@@ -121,37 +84,31 @@ def command(given: _Arguments) -> int:
     from syno.study.training.train import TrainingNarration, follow, prepare, run
     from syno.train import joined
 
-    with joined(given.device) as processes:
+    store = given.trained.store
+    with joined(given.trained.device) as processes:
         trainings = given.trainings()
-        prepare(
-            trainings,
-            given.ops,
-            specification=given.preset,
-            store=given.store,
-            study=given.study,
-        )
+        prepare(trainings, given.ops, given.preset)
         if given.dry_run:
             if processes.is_first:
                 found = trainings.forecast()
                 if given.as_json:
-                    output.print_json(found | {"store": given.store})
+                    output.print_json(found | {"store": store})
                 else:
                     output.sections(forecast_sections(trainings, found))
-                    place = given.store
-                    output.echo(f"Nothing was written; the results would be stored in {place}")
+                    output.echo(f"Nothing was written; the results would be stored in {store}")
             return framework.OK
         if not processes.is_first:
             follow(trainings, processes)
             return framework.OK
         with output.progress("training", len(trainings.jobs())) as move:
             watch = TrainingNarration(move, _resumes)
-            trained = run(trainings, given.store, given.name, watch, processes)
+            trained = run(trainings, watch, processes)
     if trained.paused:
         output.say(f"paused; `{framework.this_command(name=trained.study)}` resumes it")
         return framework.PAUSED
     if given.as_json:
         rows = [row.to_json() for row in trained.rows]
-        content = {"store": given.store, "study": trained.study}
+        content = {"store": store, "study": trained.study}
         print_results(content | {"fidelity": trainings.fidelity.to_json(), "results": rows})
     else:
         fidelity, recipe = trainings.fidelity, trainings.fidelity.recipe
@@ -160,7 +117,7 @@ def command(given: _Arguments) -> int:
         output.show(results_table(trained.rows, trainings.measures[-1]))
         for line in int8_shares(trained.rows):
             output.console().print(line, soft_wrap=True)
-        output.say(f"next: {report_line(given.store, trained.study)}")
+        output.say(f"next: {report_line(store, trained.study)}")
     return framework.OK if trained.ok else framework.NEGATIVE
 
 

@@ -91,34 +91,6 @@ def custom(
     )
 
 
-def custom_again(
-    study: str, before: str, data: object, *, is_custom: bool, **given: Any
-) -> CustomData | CustomEvaluation | None:
-    """Return the custom data that a study is resumed with; None for a data set by name.
-
-    Args:
-        study: its name.
-        before: the name of the data that it was started with.
-        data, given: the arguments of `custom`.
-        is_custom: whether it was started with custom data.
-
-    Raises:
-        UserError: if the data is not of the kind that the study was started with.
-    """
-    has_data = data is not None or given["evaluate"] is not None
-    if not is_custom:
-        if has_data:
-            raise UserError(f"study '{study}' is about the data set '{before}'")
-        return None
-    if not has_data:
-        raise UserError(
-            f"study '{study}' was started with '{before}', which a store cannot hold\n"
-            "  what to do: syno.resume(store, study, net=..., data=...) or evaluate=..., with the "
-            "arguments\n              that the search had"
-        )
-    return custom(data, **given)
-
-
 def metric_document(data: CustomData | CustomEvaluation | None) -> MetricDocument | None:
     """Return what a store keeps of the metric of custom data; None for a data set by name."""
     if data is None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.cache_folder import private_cache
+from syno._util.declaration import restored
 from syno._util.errors import UserError
 from syno._util.files import replacing
-from syno.options import WEIGHTS_LIMIT
+from syno.options import WEIGHTS_LIMIT, TrainOptions
 from syno.store import Store, StudyRecord
-from syno.store.documents import TrainingSettings
 from syno.store.records import BASELINE, digest
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ class Weights:
         The folder is `FILE.weights/NUMBER` beside a SQLite file. For a database server, it is in
         the cache folder of each machine.
         """
-        training: TrainingSettings = study.settings.get("training", {})
-        limit = training.get("weights_limit", WEIGHTS_LIMIT)
+        limit = restored(TrainOptions, study.settings.get("training", {})).weights_limit
         if store.in_memory or limit == 0:
             return None
         if store.path is not None:

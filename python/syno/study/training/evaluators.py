@@ -43,13 +43,15 @@ class Evaluators:
         observer: Observer,
         weights: Path | None = None,
     ) -> None:
-        if group.world > 1 and trainings.isolation.isolate:
+        if group.world > 1 and trainings.options.isolation.isolate:
             raise UserError(
                 f"{group.world} processes train one network, so its evaluation cannot be isolated\n"
                 "  what to do: omit --isolate"
             )
         self._trainings, self._group, self._observer = trainings, group, observer
         self._weights = weights
+        folder = trainings.options.checkpoints
+        self._checkpoints = None if folder is None else Path(folder)
         self._seed: int | None = None
         self._evaluator: NetworkEvaluator | IsolatedEvaluator | None = None
         self._terminated = False
@@ -75,7 +77,7 @@ class Evaluators:
 
     def forget(self, operator: Operator | None, seed: int) -> None:
         """Delete the checkpoint of a training whose result is stored."""
-        path = checkpoint(self._trainings.checkpoints, operator, seed)
+        path = checkpoint(self._checkpoints, operator, seed)
         if path is not None:
             path.unlink(missing_ok=True)
 
@@ -97,35 +99,38 @@ class Evaluators:
 
     def _made(self, seed: int) -> NetworkEvaluator | IsolatedEvaluator:
         given, first = self._trainings, self._group.is_first
+        options = given.options
         network = given.network(seed)
         settings: dict[str, Any] = {
             "fidelity": given.fidelity,
             "seed": seed,
-            "timing": given.timing,
-            "deadline_s": given.train.deadline_s,
-            "kernels": given.train.kernels or "eager",
-            "device": given.device,
-            "workers": given.workers,
-            "checkpoints": given.checkpoints,
+            "timing": options.timing,
+            "deadline_s": options.train.deadline_s,
+            "kernels": options.train.kernels or "eager",
+            "device": options.device,
+            "workers": options.workers,
+            "checkpoints": self._checkpoints,
             "weights": self._weights if first else None,
             "measured": given.latency and first,
             "quantization": given.quantization if first else None,
         }
         factory: Callable[..., NetworkEvaluator] = evaluation.make_evaluator
-        data: tuple[object, ...] = (given.data, given.data_dir, given.dataset.fingerprint)
-        data += (given.train.tokenizer,)
+        data: tuple[object, ...] = (given.data, options.data_dir, given.dataset.fingerprint)
+        data += (options.train.tokenizer,)
         if given.own is not None:
             factory, data = evaluation.make_custom_evaluator, (given.own,)
         made = isolated(
             factory,
             network,
             *data,
-            wanted=False if self._group.world > 1 else given.isolation.isolate,
+            wanted=False if self._group.world > 1 else options.isolation.isolate,
             settings=settings,
-            deadline_s=given.train.deadline_s,
-            memory_limit=given.isolation.memory_limit,
+            deadline_s=options.train.deadline_s,
+            memory_limit=options.isolation.memory_limit,
             # Without a baseline, a few of its steps determine the time limit of operators.
-            baseline_s=None if given.baseline or given.train.deadline_s else given.seconds_each(),
+            baseline_s=None
+            if options.baseline or options.train.deadline_s
+            else given.seconds_each(),
             observer=self._observer,
         )
         if made is not None:
@@ -138,7 +143,7 @@ class Evaluators:
 
         Without checkpoints, and without isolation, the signal has its usual effect.
         """
-        kept = self._trainings.checkpoints is not None
+        kept = self._checkpoints is not None
         if not (kept and isinstance(evaluator, IsolatedEvaluator)):
             yield
             return

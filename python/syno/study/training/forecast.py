@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from syno._util.numbers import duration
 from syno.data import DataSet, Records, TextData
 from syno.network.substitute import LayerReport, layer_report
-from syno.options import EVALUATIONS, TrainOptions
 from syno.study.evaluate.loading import load_for, usual_fidelity
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.rungs import datasets, networks
 from syno.study.fidelity.ladder import Ladder, Rung, resolve_ladder
 from syno.study.training.probe import seconds_each
+from syno.study_options import StudyOptions
 from syno.train import Fidelity
 from syno.train import fidelity as named_fidelity
 
@@ -137,24 +137,15 @@ class LadderForecast:
         }
 
 
-def forecast(
-    net: str,
-    data: str,
-    *,
-    data_dir: str | None = None,
-    model_options: Mapping[str, int | str] | None = None,
-    evaluations: int = EVALUATIONS,
-    seed: int = 0,
-    train: TrainOptions | None = None,
-    threads: int = 1,
-) -> Forecast | LadderForecast:
+def forecast(net: str, data: str, study: StudyOptions) -> Forecast | LadderForecast:
     """Forecast what `syno.search` with these arguments does. Nothing is stored."""
-    train, options = train or TrainOptions(), dict(model_options or {})
+    train, options, seed = study.train, dict(study.model_options), study.seed
+    data_dir, threads = study.data_dir, study.timing.threads
     if train.ladder is not None:
         ladder = resolve_ladder(train.ladder, train.eta)
         loaded = datasets(ladder, data, data_dir)
         nets = networks(ladder, net, options, loaded[-1], seed)
-        return _of_ladder(data, ladder, loaded, nets, evaluations, threads)
+        return _of_ladder(data, ladder, loaded, nets, study.evaluations, threads)
     fidelity = train.fidelity
     if not isinstance(fidelity, Fidelity):
         fidelity = named_fidelity(fidelity or usual_fidelity(data, data_dir))
@@ -169,7 +160,7 @@ def forecast(
         {"name": data, **count},
         fidelity,
         layer_report(network.template),
-        evaluations + 1,
+        study.evaluations + 1,
         seconds_each(network, dataset, fidelity, threads=threads),
     )
 

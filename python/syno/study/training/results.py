@@ -53,7 +53,7 @@ class Results:
         self.weights = Weights.of(store, self.record)
         rules = str(rule_set((), ()).version)
         self._environment: Environment = capture_environment(
-            threads=trainings.timing.threads, rules=rules
+            threads=trainings.options.timing.threads, rules=rules
         )
         self._key, *self._int8 = trainings.run_keys()
 

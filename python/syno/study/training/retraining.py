@@ -79,9 +79,9 @@ class Retraining:
         if text is not None:
             operator = Operator.from_text(text, self._specification)
             net, _ = self.network.with_operator(operator)
-        wanted = self.settings.training.get("kernels", EAGER)
+        wanted = self.settings.train.kernels or EAGER
         with (
-            torch_threads(int(self.settings.latency.get("threads", 1))),
+            torch_threads(self.settings.timing.threads),
             kernels(net, wanted, lambda text: warnings.warn(text, stacklevel=4)),
         ):
             return net, train(net, self.dataset, self.fidelity, self.settings.seed)

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util.declaration import documented, takes
 from syno._util.errors import UserError
-from syno._util.options import grouped
+from syno._util.options import argument, needed
 from syno.operands.layers import layer_specification
 from syno.operands.lookup import named_operators
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
-from syno.options import DEFAULT_STORE, IsolationOptions, TimingOptions, TrainOptions
 from syno.store import Store
+from syno.study.arguments import CustomArguments
 from syno.study.heartbeat import driving
 from syno.study.observer import Observer
 from syno.study.training.evaluators import Evaluators
 from syno.study.training.results import Results
 from syno.study.training.rows import TrainedOperator, result_rows
 from syno.study.training.trainings import Job, Trainings
+from syno.study_options import TrainingsOptions
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
     from torch.utils.data import DataLoader, Dataset
 
-    from syno.data.custom import Loss, MetricFunction
     from syno.store import Outcome
     from syno.study.evaluate.quantization import Quantization
     from syno.train import Fidelity, Group
@@ -106,70 +106,52 @@ class TrainedOperators:
         return not self.paused and all(row.ok for row in self.rows)
 
 
-@grouped(train=TrainOptions, timing=TimingOptions, isolation=IsolationOptions)
-def train_operators(
-    operators: Sequence[str | Operator],
-    data: str | Dataset[Any] | DataLoader[Any] | None = None,
-    *,
-    validation: float | Dataset[Any] | DataLoader[Any] | None = None,
-    loss: Loss | None = None,
-    metric: MetricFunction | str | None = None,
-    maximize: bool = True,
-    evaluate: Callable[[nn.Module], float | Outcome] | None = None,
-    example_input: torch.Tensor | None = None,
-    data_dir: str | None = None,
-    model: str | nn.Module | None = None,
-    model_options: Mapping[str, int | str] | None = None,
-    seeds: int = 1,
-    seed: int = 0,
-    baseline: bool = False,
-    sizes: Mapping[str, int] | None = None,
-    specification: Specification | str | None = None,
-    study: str | None = None,
-    checkpoints: str | Path | None = None,
-    latency: bool = True,
-    device: str = "cpu",
-    workers: int = 0,
-    quantization: Quantization | None = None,
-    store: str = DEFAULT_STORE,
-    name: str | None = None,
-    train: TrainOptions | None = None,
-    timing: TimingOptions | None = None,
-    isolation: IsolationOptions | None = None,
-    observer: TrainingObserver | None = None,
-) -> TrainedOperators:
+@documented
+@dataclass(frozen=True)
+class TrainingArguments(TrainingsOptions, CustomArguments):
+    """Trainings of given operators: their options, the operators, and what they are trained on."""
+
+    operators: Sequence[str | Operator] = field(
+        metadata=needed(
+            "Operators, or what names them: a name of the zoo, a file, a folder, a text, a "
+            "formula, a file with one of these in each line, or the start of a key in `store`."
+        )
+    )
+    data: str | Dataset[Any] | DataLoader[Any] | None = argument(
+        "A data set as in `syno.data.load`, a text as in `load_text`, or a "
+        "torch.utils.data.Dataset or DataLoader.",
+        None,
+    )
+    _: KW_ONLY
+    model: str | nn.Module | None = argument(
+        "A model by name (`syno.models.list_models()`), or a module.",
+        None,
+        unset="`resnet-small`, or `gpt2-small` for text",
+    )
+    sizes: Mapping[str, int] | None = argument("Values of coefficients, such as {'k': 3}.", None)
+    specification: Specification | str | None = argument(
+        "What texts and formulas are read under, or the name of a preset.",
+        None,
+        unset="that of the file or study, or the layers of the network",
+    )
+    latency: bool = argument(
+        "Whether each network is timed on the CPU beside the original, as `timing` says.", True
+    )
+    quantization: Quantization | None = argument(
+        "How each trained network is also quantized to INT8.", None, unset="it is not"
+    )
+    observer: TrainingObserver | None = argument("Is told how the trainings go.", None)
+
+
+@takes(TrainingArguments)
+def train_operators(given: TrainingArguments) -> TrainedOperators:
     """Train a network with each of some operators in it, and keep the results in a store.
 
     Accuracy and loss are those of the validation split; the test split is read by
     `syno report --final` alone. A training that the store holds already under this name, with the
     same operator, seed and run key (fidelity, data, threads), is not repeated. An operator that
-    crashes, hangs or runs out of memory is a row with its reason.
-
-    Args:
-        operators: operators, or what names them: a name of the zoo, a file, a folder, a text, a
-            formula, a file with one of these in each line, or the start of a key in `store`.
-        data, data_dir: a data set as in `syno.data.load`, a text as in `load_text`, or a
-            torch.utils.data.Dataset or DataLoader.
-        validation, loss, metric, maximize, evaluate, example_input: of custom data, as in
-            `syno.search`.
-        model, model_options: a model by name (`syno.models.list_models()`) and its options, or a
-            module. Default: `resnet-small`, or `gpt2-small` for text.
-        seeds, seed: the number of trainings of each operator, and the seed of the first; the
-            others follow it. A seed decides initial weights and batches.
-        baseline: whether the original network is trained, too, for the same seeds.
-        sizes: values of coefficients, such as {"k": 3}.
-        specification: what texts and formulas are read under, or the name of a preset. Default:
-            that of the file or study, or the layers of the network.
-        study: where a key is looked for, of the studies in `store`. Default: in all of them.
-        checkpoints: a folder that keeps the state of each training; the same call continues.
-        latency: whether each network is timed on the CPU beside the original, as
-            `timing` says.
-        device, workers: where networks are trained (`cpu`, `cuda`), and threads that read images.
-        quantization: how each trained network is also quantized to INT8. Default: it is not.
-        store: address of the store; name: of the study in it. A study of this name is continued.
-        train, timing, isolation: how networks are trained, timed, and kept apart. A ladder and
-            `max_slowdown` are for searches alone.
-        observer: is told how the trainings go.
+    crashes, hangs or runs out of memory is a row with its reason. A ladder and `max_slowdown` are
+    for searches alone.
 
     Returns:
         One row for each operator (and for the original network, and for each of them in INT8).
@@ -178,55 +160,35 @@ def train_operators(
         UserError: for whatever is wrong with the arguments, the operators, the data or the store;
             before anything is trained, as far as it can be known then.
     """
-    from syno.study.evaluate.custom import custom, custom_fidelity
+    from syno.study.evaluate.custom import custom_fidelity
     from syno.study.evaluate.loading import usual_fidelity
     from syno.train import Fidelity
     from syno.train import fidelity as named_fidelity
 
-    train = train or TrainOptions()
-    if seeds < 1:
-        raise UserError(f"seeds must be at least 1      got: {seeds}")
+    model, data = given.model, given.data
     net = None if model is None or isinstance(model, str) else model
-    own = custom(
-        data,
-        net=net,
-        validation=validation,
-        loss=loss,
-        metric=metric,
-        maximize=maximize,
-        evaluate=evaluate,
-        example_input=example_input,
-    )
-    fidelity = train.fidelity
+    own = given.custom(data, net)
+    fidelity = given.train.fidelity
     if own is not None:
-        fidelity = custom_fidelity(own, fidelity, validation)
+        fidelity = custom_fidelity(own, fidelity, given.validation)
     elif not isinstance(fidelity, Fidelity):
         assert isinstance(data, str)  # as `custom` has checked
-        fidelity = named_fidelity(fidelity or usual_fidelity(data, data_dir))
+        fidelity = named_fidelity(fidelity or usual_fidelity(data, given.data_dir))
     if own is not None and net is None:
         raise UserError("custom data needs a network\n  what to do: pass a module as model=")
     trainings = Trainings(
+        options=given,
         model=None if net is not None else str(model or usual_model(fidelity)),
         net=net,
         own=own,
-        model_options=dict(model_options or {}),
         data=str(data) if own is None else own.name,
-        data_dir=None if data_dir is None else str(data_dir),
         fidelity=fidelity,
-        seeds=tuple(range(seed, seed + seeds)),
-        baseline=baseline,
-        sizes=dict(sizes or {}),
-        train=train,
-        timing=timing or TimingOptions(),
-        isolation=isolation or IsolationOptions(),
-        device=device,
-        workers=workers,
-        checkpoints=None if checkpoints is None else Path(checkpoints),
-        latency=latency,
-        quantization=quantization,
+        sizes=dict(given.sizes or {}),
+        latency=given.latency,
+        quantization=given.quantization,
     )
-    prepare(trainings, operators, specification=specification, store=store, study=study)
-    return run(trainings, store, name, observer)
+    prepare(trainings, given.operators, given.specification)
+    return run(trainings, given.observer)
 
 
 def usual_model(fidelity: Fidelity) -> str:
@@ -237,17 +199,15 @@ def usual_model(fidelity: Fidelity) -> str:
 def prepare(
     trainings: Trainings,
     operators: Sequence[str | Operator],
-    *,
     specification: Specification | str | None = None,
-    store: str | None = None,
-    study: str | None = None,
 ) -> None:
     """Load the data, build the network and check the operators. Nothing is trained or stored.
 
     Raises:
         UserError: if the arguments do not fit together.
     """
-    if not operators and not trainings.baseline:
+    options = trainings.options
+    if not operators and not options.baseline:
         raise UserError(
             "there is nothing to train\n  expected: an operator, such as conv2d, or --baseline"
         )
@@ -255,10 +215,10 @@ def prepare(
     layers = layer_specification(trainings.network(trainings.seeds[0]).template, trainings.sizes)
     if isinstance(specification, str):
         specification = Specification.preset(specification)
-    where = store if store is not None and _may_exist(store) else None
+    where = options.store if _may_exist(options.store) else None
     trainings.adopt(
         named_operators(
-            operators, store=where, study=study, specification=specification, layers=layers
+            operators, store=where, study=options.study, specification=specification, layers=layers
         )
     )
     trainings.specification()  # operators that cannot be in one study are rejected first
@@ -272,8 +232,6 @@ def _may_exist(store: str) -> bool:
 
 def run(
     trainings: Trainings,
-    store: str,
-    name: str | None = None,
     observer: TrainingObserver | None = None,
     group: Group | None = None,
 ) -> TrainedOperators:
@@ -281,15 +239,13 @@ def run(
 
     Args:
         trainings: what to train.
-        store: the address of the store.
-        name: the name of the study; None for a new one.
         observer: is called with the progress.
         group: the processes that train together; this process is the first of them.
     """
     from syno.train import Group
 
-    with Store.open(store) as opened:
-        results = Results(opened, name, trainings)
+    with Store.open(trainings.options.store) as opened:
+        results = Results(opened, trainings.options.name, trainings)
         observer = observer or TrainingObserver()
         observer.on_study(results.record.name)
         if trainings.note is not None:

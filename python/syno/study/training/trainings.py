@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from syno._util.declaration import document
 from syno._util.errors import UserError
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.network.substitute import layer_report
 from syno.network.surgery import slot_bindings
 from syno.operands.layers import fit_to_network, layer_specification
-from syno.options import IsolationOptions, TimingOptions, TrainOptions
 from syno.study.evaluate.custom import metric_document
 from syno.study.evaluate.engines import decide
 from syno.study.evaluate.loading import Data, load_for
@@ -21,8 +20,9 @@ from syno.study.evaluate.network import Network
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import EAGER, RunKey
 from syno.study.predictions import check_measured
-from syno.study.settings import GIVEN, StudySettings, kernel_settings, timing_settings
+from syno.study.settings import GIVEN, StudySettings
 from syno.study.training.probe import seconds_each
+from syno.study_options import TrainingsOptions
 
 if TYPE_CHECKING:
     from torch import nn
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # Options that only apply to the trainings of a search.
-_OF_SEARCHES = ("ladder", "eta", "max_slowdown")
+_OF_SEARCHES = ("ladder", "eta", "max_slowdown", "max_attempts")
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,21 @@ class Job:
 class Trainings:
     """Trainings of some operators, and optionally of the baseline, with one model and data set.
 
-    The arguments are those of `syno.train_operators`. Call `prepare` first, and then `adopt`.
+    Call `prepare` first, and then `adopt`.
 
-    net: the network as a module, instead of a model.
-    own: custom data, instead of a data set by name; `data` is its name.
+    options: how they are trained, timed and stored.
+    model: the name of the model; None with `net`, a module.
+    data: the name of a data set, or that of `own`, custom data.
+    sizes: values of coefficients.
+    latency: whether networks are timed.
+    quantization: how trained networks are quantized; None if they are not.
     """
 
+    options: TrainingsOptions
     model: str | None
-    model_options: Mapping[str, int | str]
     data: str
-    data_dir: str | None
     fidelity: Fidelity
-    seeds: tuple[int, ...]
-    baseline: bool
     sizes: Mapping[str, int] = field(default_factory=dict)
-    train: TrainOptions = field(default_factory=TrainOptions)
-    timing: TimingOptions = field(default_factory=TimingOptions)
-    isolation: IsolationOptions = field(default_factory=IsolationOptions)
-    device: str = "cpu"
-    workers: int = 0
-    checkpoints: Path | None = None
     latency: bool = True
     quantization: Quantization | None = None
     net: nn.Module | None = None
@@ -82,11 +77,22 @@ class Trainings:
     _networks: dict[int, Network] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.train.refuse("given operators are trained completely", *_OF_SEARCHES)
-        self.isolation.refuse("a training that failed is a row with its reason", "max_attempts")
+        given = self.options
+        given.train.refuse("given operators are trained completely", *_OF_SEARCHES)
+        given.isolation.refuse("a training that failed is a row with its reason", *_OF_SEARCHES)
         if self.latency:
-            check_measured(self.timing.latency)
-        self.train, self.timing, self.note = decide(self.train, self.timing, self.device)
+            check_measured(given.timing.latency)
+        train, timing, self.note = decide(given.train, given.timing, given.device)
+        folder = None if given.data_dir is None else str(given.data_dir)
+        options = dict(given.model_options or {})
+        self.options = dataclasses.replace(
+            given, train=train, timing=timing, data_dir=folder, model_options=options
+        )
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of the trainings of each operator."""
+        return tuple(range(self.options.seed, self.options.seed + self.options.seeds))
 
     def prepare(self) -> None:
         """Load the data and build the network.
@@ -99,9 +105,11 @@ class Trainings:
         if self.own is not None:
             self.dataset = self.own
         else:
-            self.dataset = load_for(self.data, self.data_dir, self.fidelity, self.train.tokenizer)
+            self.dataset = load_for(
+                self.data, self.options.data_dir, self.fidelity, self.options.train.tokenizer
+            )
         if not isinstance(self.dataset, CustomEvaluation):
-            check(self.dataset, self.fidelity, device=self.device)
+            check(self.dataset, self.fidelity, device=self.options.device)
         network = self.network(self.seeds[0])
         if self.quantization is not None:
             self._check_quantization(network, self.quantization)
@@ -161,9 +169,10 @@ class Trainings:
             return Network.custom(self.net or self.title, self.own, seed)
         assert not isinstance(self.dataset, (CustomData, CustomEvaluation))
         amount = {"size": self.fidelity.resolution, "context": self.fidelity.context}
+        options = self.options.model_options
         if self.net is not None:
             return Network.given(self.net, self.dataset, seed, **amount)
-        return Network.named(self.title, self.model_options, self.dataset, seed, **amount)
+        return Network.named(self.title, options, self.dataset, seed, **amount)
 
     @property
     def title(self) -> str:
@@ -194,25 +203,21 @@ class Trainings:
 
     def settings(self) -> StudySettings:
         """Return the settings of the study in the store."""
+        kept = document(self.options.train) | document(self.options.isolation)
         return StudySettings(
             model=self.model,
-            model_options=self.model_options,
+            model_options=self.options.model_options,
             data=self.data,
-            data_dir=self.data_dir,
-            tokenizer=self.train.tokenizer,
+            data_dir=self.options.data_dir,
+            tokenizer=self.options.train.tokenizer,
             fingerprint=self.dataset.fingerprint,
             fidelity=self.fidelity.to_json(),
-            training={
-                "deadline_s": self.train.deadline_s,
-                "isolate": self.isolation.isolate,
-                "memory_limit": self.isolation.memory_limit,
-                **kernel_settings(self.train),
-            },
+            training={name: value for name, value in kept.items() if name not in _OF_SEARCHES},
             method=GIVEN,
-            latency=timing_settings(self.timing),
+            latency=document(self.options.timing),
             evaluations=max(len(self.operators) * len(self.seeds), 1),
             seed=self.seeds[0],
-            baseline=self.baseline,
+            baseline=self.options.baseline,
             metric=metric_document(self.own),
         )
 
@@ -228,9 +233,9 @@ class Trainings:
         return RunKey(
             self.fidelity.to_json(),
             self.dataset.fingerprint,
-            self.timing.threads,
-            latency=self.timing.latency or EAGER,
-            kernels=self.train.kernels or EAGER,
+            self.options.timing.threads,
+            latency=self.options.timing.latency or EAGER,
+            kernels=self.options.train.kernels or EAGER,
         )
 
     def run_keys(self) -> list[RunKey]:
@@ -240,7 +245,9 @@ class Trainings:
 
     def jobs(self) -> list[Job]:
         """List the trainings by seed, so that an early stop leaves complete comparisons."""
-        named: list[tuple[Operator | None, str]] = [(None, "baseline")] if self.baseline else []
+        named: list[tuple[Operator | None, str]] = (
+            [(None, "baseline")] if self.options.baseline else []
+        )
         named += [(o, c.name) for c, o in zip(self.chosen, self.operators, strict=True)]
         return [Job(operator, name, seed) for seed in self.seeds for operator, name in named]
 
@@ -256,8 +263,8 @@ class Trainings:
             self.dataset,
             self.fidelity,
             seed=seed,
-            threads=self.timing.threads,
-            device=self.device,
+            threads=self.options.timing.threads,
+            device=self.options.device,
         )
 
     def forecast(self) -> dict[str, Any]:

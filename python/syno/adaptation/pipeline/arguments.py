@@ -1,0 +1,63 @@
+"""The arguments of `syno.adapt`: options, and objects of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING
+
+from syno._util.declaration import documented
+from syno._util.options import argument, needed
+from syno.study.arguments import DataArguments
+from syno.study_options import AdaptationOptions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from syno.adaptation.pipeline.progress import Observer
+    from syno.network.layers import LayerFilter
+    from syno.operators.operator import Operator
+    from syno.study.results import StudyResults
+    from syno.train import Fidelity
+
+
+@documented
+@dataclass(frozen=True)
+class AdaptationArguments(AdaptationOptions, DataArguments):
+    """An adaptation: its options, a trained network, and its data."""
+
+    net: nn.Module | str | StudyResults = field(
+        metadata=needed(
+            "A trained network, the name of a model (with `weights` in `model_options`), or the "
+            "results of a study (`syno.load_study`), whose baseline network is taken."
+        )
+    )
+    data: object = argument(
+        "The name of a data set, a torch.utils.data.Dataset or a DataLoader.",
+        None,
+        unset="that of the study",
+    )
+    _: KW_ONLY
+    where: LayerFilter | Sequence[LayerFilter] | None = argument(
+        "Filters of the layers to replace, as in `syno.substitute`.",
+        None,
+        unset="the slots of the network or model, or its 3x3 convolutions",
+    )
+    example_input: torch.Tensor | None = argument(
+        "An input of the network, with which slots are made for `where`.", None
+    )
+    operators: Sequence[str | Operator] = argument(
+        "Further candidates, as for `syno.train_operators`.", ()
+    )
+    fidelity: Fidelity | str | Mapping[str, int | str] | None = argument(
+        "How long networks are fine-tuned, and with which recipe; or changes of the default one, "
+        "such as `{'epochs': 2}`.",
+        None,
+    )
+    progress: Observer | None = argument(
+        "Called with (phase, done, total, remark). The phase `study` has the name of the study as "
+        "its remark, `forecast` a sentence about the time, and `note` one about what cannot be "
+        "compiled.",
+        None,
+    )
