@@ -11,6 +11,7 @@ import click
 
 from syno._util.errors import UserError
 from syno._util.options import Option, Options, declared, like, of_descriptor, option, required
+from syno._util.threads import MOST_THREADS
 from syno.study_options import StudyOptions
 
 T = TypeVar("T")
@@ -242,6 +243,16 @@ def operator_sizes() -> str | None:
     """Declare the values of variables that the layers do not have."""
     words = 'Values of variables that the layers do not have, such as "k=3,g=2".'
     return option(words, cast("str | None", None), names="--binding", metavar="SIZES")
+
+
+def threads(default: int) -> int:
+    """Declare the number of threads of measurements."""
+    return option("Number of threads.", default, minimum=1, maximum=MOST_THREADS)
+
+
+def batch() -> int:
+    """Declare the batch size of measurements."""
+    return option("Batch size.", 1, minimum=1)
 
 
 def stats() -> bool:

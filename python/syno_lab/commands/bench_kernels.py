@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from syno._util.options import Options, option
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
 
@@ -66,7 +65,7 @@ class _KernelArguments(Options):
         metavar="N",
         unset="off",
     )
-    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
+    threads: int = options.threads(2)
     rounds: int = options.rounds()
     picture: Path | None = option("File for a plot (PNG or PDF).", None)
     seed: int = options.seed()
@@ -105,7 +104,7 @@ def command(given: _KernelArguments) -> int:
 @dataclass(frozen=True, kw_only=True)
 class _ZooArguments(Options):
     names: tuple[str, ...] = option("", cast(tuple[str, ...], ()), names="[NAME]...")
-    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
+    threads: int = options.threads(2)
     rounds: int = options.rounds(30)
     picture: Path | None = option("File for a plot (PNG or PDF).", None)
     as_json: bool = output.as_json()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.options import Options, option, required
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
 
@@ -20,7 +19,7 @@ class _Arguments(Options):
         minimum=1,
     )
     layers: int = option("Number of layers that each operator is measured in.", 2, minimum=1)
-    threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
+    threads: int = options.threads(1)
     seconds: float | None = option(
         "Begin no further measurement after this time.",
         None,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.options import Options, option
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class _Arguments(Options):
         metavar="LABELS",
     )
     trials: int = option("Schedules of TVM that are measured for each operator.", 64, minimum=1)
-    batch: int = option("Batch size.", 1, minimum=1)
-    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
+    batch: int = options.batch()
+    threads: int = options.threads(2)
     rounds: int = options.rounds(30)
     seed: int = options.seed()
     out: Path = option(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from syno._util.options import Options, option
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
 
@@ -34,7 +33,7 @@ class _Arguments(Options):
     )
     binding: str | None = options.operator_sizes()
     batch: int = option("Batch size.", 64, minimum=1)
-    threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
+    threads: int = options.threads(1)
     rounds: int = option("Number of steps of each network.", 10, minimum=2)
     eager: bool = option("Also measure the operators in eager PyTorch.", True)
     seed: int = options.seed()

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.options import Options, option, required
-from syno._util.threads import MOST_THREADS
+from syno._util.options import Options, like, option, required
 from syno.cli import framework, options, output
-from syno.options import TimingOptions
+from syno.options import FidelityOptions, TimingOptions
+from syno.study_options import TrainingsOptions
 
 if TYPE_CHECKING:
     from syno_lab.experiments.projection import Comparison
@@ -26,29 +26,14 @@ class _Arguments(Options):
     fidelity: str = option(
         "Fidelity of the training, with a number of steps.", "fast/text", metavar="NAME"
     )
-    steps: int | None = option(
-        "Number of training steps.",
-        None,
-        minimum=1,
-        unset="that of the fidelity",
-    )
-    context: int | None = option(
-        "Context length.",
-        None,
-        minimum=1,
-        unset="that of the fidelity",
-    )
-    batch: int | None = option(
-        "Batch size.",
-        None,
-        minimum=1,
-        unset="that of the fidelity",
-    )
+    steps: int | None = like(FidelityOptions, "steps", section="Options")
+    context: int | None = like(FidelityOptions, "context", section="Options")
+    batch: int | None = like(FidelityOptions, "batch", section="Options")
     binding: str = option("Values of the operator's own variables.", "g=32,k=2", metavar="SIZES")
-    seeds: int = option("Number of seeds.", 2, minimum=1)
+    seeds: int = like(TrainingsOptions, "seeds", default=2)
     seed: int = options.seed()
-    threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
-    device: str = option("Device of the training: cpu or cuda.", "cpu", metavar="NAME")
+    threads: int = options.threads(1)
+    device: str = like(TrainingsOptions, "device")
     rounds: int = option("Number of training steps of each network to time.", 30, minimum=2)
     out: Path = required(
         "File of the results (JSON); an existing file is continued.", names="--out/-o"
@@ -68,7 +53,6 @@ def command(given: _Arguments) -> int:
     """
     from syno.operators.specification import checked_binding
     from syno.study.training.trainings import Trainings
-    from syno.study_options import TrainingsOptions
     from syno.train import fidelity as named_fidelity
     from syno_lab.experiments.pictures import save_projection
     from syno_lab.experiments.projection import PausedError, compare_projection, prepared

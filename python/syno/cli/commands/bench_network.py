@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno._util.options import Options, option
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
 from syno.store.environment import capture_environment
@@ -45,8 +44,8 @@ class _Arguments(Options):
         None,
         metavar="DIRECTORY",
     )
-    batch: int = option("Batch size.", 1, minimum=1)
-    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
+    batch: int = options.batch()
+    threads: int = options.threads(2)
     rounds: int = options.rounds(30)
     seed: int = options.seed()
     picture: Path | None = option("File for a plot (PNG or PDF).", None)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 from syno._util import numbers as fmt
 from syno._util.options import Options, option
 from syno._util.tables import Table
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.cli.results import print_results
 from syno.operands.options import study as study_option
@@ -29,8 +28,8 @@ class _Arguments(Options):
     binding: str | None = options.operator_sizes()
     store: str | None = option("Store in which a key is searched.", None, metavar="URL")
     study: str | None = study_option()
-    batch: int = option("Batch size.", 1, minimum=1)
-    threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
+    batch: int = options.batch()
+    threads: int = options.threads(1)
     rounds: int = options.rounds()
     as_json: bool = output.as_json()
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from syno._util import numbers as fmt
 from syno._util.options import Options, option, required
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 from syno.operands.options import study as study_option
 
@@ -26,7 +25,7 @@ class _Arguments(Options):
     )
     device_name: str = option("Name of this machine.", "", metavar="NAME", unset="its processor")
     engine: str = option("Inference engine, as for `syno bench network`.", "syno", metavar="NAME")
-    threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
+    threads: int = options.threads(1)
     rounds: int = option("Number of timed runs.", 30, minimum=20)
     store: str | None = option(
         "Store in which keys of operators are looked for.", None, metavar="STORE"

@@ -12,7 +12,6 @@ import click
 
 from syno._util.errors import UserError
 from syno._util.options import Options, option
-from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
@@ -51,9 +50,9 @@ class _Arguments(Options):
     size: int | None = option(
         "Height and width of the images in pixels.", None, minimum=1, unset="that of the model"
     )
-    batch: int = option("Batch size.", 1, minimum=1)
+    batch: int = options.batch()
     device: str = option("Device.", "cpu", choices=("cpu", "cuda"))
-    threads: int = option("Number of threads.", 2, minimum=1, maximum=MOST_THREADS)
+    threads: int = options.threads(2)
     rpc_key: str | None = option(
         "Key of a device at the tracker, which does the work.", None, metavar="KEY"
     )
