@@ -80,7 +80,8 @@ def search(given: Search) -> StudyResults:
         composed = _compose(wanted, rungs, rungs.network.template, settings, shown)
         if (note := without_windows(composed.layers)) is not None:
             shown.on_note(note)
-        study = Study.create(opened, given.name or _name(settings), settings, composed)
+        called = _name(settings) if given.name is None or given.name == "" else given.name
+        study = Study.create(opened, called, settings, composed)
         for operator in queued:
             study.enqueue(composed.parse(operator.text))
         return _run(opened, study, rungs, given, settings.data_dir, shown)

@@ -52,8 +52,8 @@ class _Arguments(Options):
             )
         return train
 
-    def options(self) -> StudyOptions:
-        """Return the options of the search."""
+    def completed(self) -> StudyOptions:
+        """Return the options of the search, with the fidelity and the weights of the model."""
         model_options = options.with_weights(self.study.model_options, self.weights)
         return dataclasses.replace(self.study, model_options=model_options, train=self._trained())
 
@@ -73,7 +73,7 @@ def command(given: _Arguments) -> int:
     from syno.study.specifications import usual_model
     from syno.study.training.forecast import forecast
 
-    study, named = given.options(), given.named
+    study, named = given.completed(), given.named
     store = str(study.store)
     net = given.model or usual_model(named.preset, given.data, study.data_dir)
     wanted = named.specification()
