@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from syno._util.command_line import DEFAULT_STORE as DEFAULT_STORE
 from syno._util.declaration import documented
 from syno._util.options import Options, Stored, disk_size, memory_size, option
 from syno._util.threads import MOST_THREADS

@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from syno._util.command_line import DEFAULT_STORE
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.source import Source
 from syno.operators.operator import Operator
-from syno.options import DEFAULT_STORE, AdaptOptions
+from syno.options import AdaptOptions
 from syno.store.environment import capture_environment
 from syno.store.objective import Objective
 from syno.study.fronts import LATENCY, MACS, PARAMS
