@@ -237,7 +237,7 @@ def test_ctrl_c_in_a_training_repeats_the_command_with_the_name_of_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*arguments: object) -> None:
-        arguments[3].on_study("model-digits-1")  # type: ignore[attr-defined]
+        arguments[1].on_study("model-digits-1")  # type: ignore[attr-defined]
         raise KeyboardInterrupt
 
     monkeypatch.setattr("syno.study.training.train.run", interrupted)

@@ -16,7 +16,7 @@ import functools
 import inspect
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
 from syno._util.errors import UserError, nearest
@@ -152,8 +152,10 @@ def document(options: Options) -> dict[str, Any]:
         value = each.absent if value is None else value
         if each.stored is None or not (each.stored.always or value != each.absent):
             continue
+        if each.many:
+            value = list(cast(Sequence[object], value))
         endless = isinstance(value, float) and math.isinf(value)
-        found[each.stored_name] = None if endless else list(value) if each.many else value
+        found[each.stored_name] = None if endless else value
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, ClassVar, TypeVar, cast
@@ -274,9 +274,14 @@ class Options:
                 )
 
 
-@cache
 def declared(kind: type) -> list[Option]:
     """Return the options that a class declares itself, in order."""
+    return _declared(cast(Hashable, kind))
+
+
+@cache
+def _declared(given: Hashable) -> list[Option]:
+    kind = cast(type, given)
     return [
         _typed(each.metadata["option"], each.name, str(each.type), kind)
         for each in dataclasses.fields(kind)

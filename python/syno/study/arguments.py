@@ -88,8 +88,13 @@ class CustomArguments(DataArguments):
         """
         from syno.study.evaluate.custom import custom
 
-        own = {"evaluate": self.evaluate, "example_input": self.example_input}
-        return custom(data, net=net, **self._learned(), **own)
+        return custom(
+            data,
+            net=net,
+            evaluate=self.evaluate,
+            example_input=self.example_input,
+            **self._learned(),
+        )
 
 
 @documented
