@@ -71,7 +71,7 @@ def test_operators_are_trained_once_and_selected(tmp_path: Path) -> None:
     ("operators", "given", "message"),
     [
         ((), {}, "there is nothing to train"),
-        (("conv1x1",), {"seeds": 0}, "seeds must be at least 1"),
+        (("conv1x1",), {"seeds": 0}, "'seeds' is an integer of at least 1, got 0"),
         (("conv1x1",), {"threads": 0}, r"timing=syno.TimingOptions\(threads=...\)"),
         (
             ("conv1x1",),
