@@ -1,7 +1,15 @@
 // The PyTorch operators syno::_add_chain, syno::_run_chain and syno::_drop_chain: kernels and poolings one after the
-// other in a call, for networks that syno.compile returns. A part of apply.cpp.
+// other in a call, for networks that syno.compile returns.
+#pragma once
 
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "kernels.h"
 #include "pool.h"
+
+namespace {
 
 /// Where a tensor of a chain lies: in an argument, in memory at an offset of floats, or in the result. All offsets and
 /// sizes are floats for each element of the batch.
@@ -211,3 +219,5 @@ std::int64_t run_chain(const Chain& chain, const std::vector<Tensor>& given, con
   }
   return nanoseconds;
 }
+
+}  // namespace

@@ -80,10 +80,20 @@ def _text(name: str) -> str:
 
 def operator_source() -> str:
     """The translation unit of the operator."""
-    source = _text("apply.cpp")
-    for name in ("kernel.h", "chain.h", "pool.h"):
-        source = source.replace(f'#include "{name}"', _text(name))
-    return source
+    return _expanded("apply.cpp", set())
+
+
+def _expanded(name: str, there: set[str]) -> str:
+    """A file with each of the headers beside it in the place of its first #include."""
+
+    def header(include: re.Match[str]) -> str:
+        if include[1] in there:
+            return ""
+        there.add(include[1])
+        return _expanded(include[1], there)
+
+    text = _text(name).replace("#pragma once\n", "")
+    return re.sub(r'^#include "(\w+\.h)"$', header, text, flags=re.MULTILINE)
 
 
 def load_operator() -> None:

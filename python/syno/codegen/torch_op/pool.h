@@ -1,4 +1,9 @@
-// The PyTorch operators syno::pool and syno::pool.out: windows over the maps of a network. A part of apply.cpp.
+// The PyTorch operators syno::pool and syno::pool.out: windows over the maps of a network.
+#pragma once
+
+#include "tensors.h"
+
+namespace {
 
 /// Windows of kernel x kernel at a stride, over maps with padding around them that belongs to no window.
 struct Windows {
@@ -124,3 +129,5 @@ Tensor pool(const Tensor& x, const std::array<std::int64_t, 6>& sizes, bool aver
   copy(*out, y);
   return *out;
 }
+
+}  // namespace
