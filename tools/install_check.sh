@@ -15,6 +15,7 @@ cmake --build "$scratch/example"
 "$scratch/example/syno_example" | tee "$scratch/example.log"
 # y[0, 0, 0, w] of x = 1, 2, ..., 48 in [3, 4, 4]: the sum over three channels and rows 0 and 1.
 grep -q 'first row: 114 120 126 132$' "$scratch/example.log" || die "examples/cpp prints a wrong value"
+grep -q '^y\[n,o,h,w\] = sum(i:C_in) x\[n,i,h,w\] \* w0\[o,i\]$' "$scratch/example.log" || die "examples/cpp lacks a move"
 "$scratch/example/run_kernel" | tee "$scratch/kernel.log"
 grep -q '^border 2, inside 3$' "$scratch/kernel.log" || die "the compiled operator prints a wrong value"
 

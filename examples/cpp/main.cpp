@@ -1,5 +1,5 @@
-// Syno from C++: an operator is read from text, planned and evaluated by its definition; then operators for the same
-// layer are searched, and the one with the fewest MACs is printed as a PyTorch module.
+// Syno from C++: an operator is read from text, planned and evaluated by its definition, and the operators one move away
+// are listed; then operators for the same layer are searched, and the one with the fewest MACs is printed as a PyTorch module.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +10,9 @@
 #include "syno/emit/pytorch/pytorch.h"
 #include "syno/graph/operator.h"
 #include "syno/interp/interpreter.h"
+#include "syno/notation/formula.h"
 #include "syno/plan/plan.h"
+#include "syno/search/moves.h"
 #include "syno/space/enumerate.h"
 #include "syno/spec/specification.h"
 
@@ -48,6 +50,12 @@ void evaluate() {
   std::printf("\n");
 }
 
+void list_moves() {
+  const auto near = syno::moved_operators(syno::Operator::parse(kText), {{"k", 3}});
+  std::printf("\n%zu operators one move away:\n", near.size());
+  for (const syno::MovedOperator& each : near) std::printf("%s\n", syno::formula(each.op).c_str());
+}
+
 void search() {
   syno::SpecificationSource source;
   source.input = "[N, C_in: unordered, H, W]";
@@ -76,6 +84,7 @@ void search() {
 int main() {
   try {
     evaluate();
+    list_moves();
     search();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());

@@ -911,6 +911,11 @@ def canonical_rates(spec: Specification, rules: RuleSet, guide: str = 'distance'
     Samples complete graphs without rules, and counts by size those that `rules` keeps. progress(samples found) is called regularly and ends the sampling by returning False.
     """
 
+def moved_operators(operator: Operator, sizes: Sequence[tuple[str, int]]) -> list[tuple[Operator, list[tuple[str, int]]]]:
+    """
+    The operators one move away, see moves.h, each with the values of its coefficients. sizes: (name, value) of each coefficient.
+    """
+
 class SearchSpace:
     """The operators that search methods select from."""
 

@@ -1,6 +1,7 @@
-// search/: the steps of operators, and the methods that learn from results.
+// search/: moves, the steps of operators, and the methods that learn from results.
 #include <memory>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -8,6 +9,7 @@
 #include "syno/search/graph_search.h"
 #include "syno/search/lattice.h"
 #include "syno/search/local_search.h"
+#include "syno/search/moves.h"
 #include "syno/search/neighbors.h"
 #include "syno/search/steps.h"
 #include "syno/search/tree_search.h"
@@ -42,6 +44,14 @@ SearchSpace made_space(const std::vector<Operator>& operators) {
   return {steps, std::make_shared<const Neighbors>(*steps), nullptr};
 }
 
+std::vector<std::pair<Operator, Coefficients>> moved(const Operator& op,
+                                                     const Coefficients& sizes) {
+  std::vector<std::pair<Operator, Coefficients>> found;
+  for (MovedOperator& near : moved_operators(op, sizes))
+    found.emplace_back(std::move(near.op), std::move(near.sizes));
+  return found;
+}
+
 void check_known(const SearchSpace& space, std::uint32_t op) {
   if (op >= space.operators->size()) throw nb::index_error();
 }
@@ -49,6 +59,10 @@ void check_known(const SearchSpace& space, std::uint32_t op) {
 }  // namespace
 
 void bind_search(nb::module_& m) {
+  m.def(
+      "moved_operators", &moved, "operator"_a, "sizes"_a,
+      "The operators one move away, see moves.h, each with the values of its coefficients. sizes: "
+      "(name, value) of each coefficient.");
   nb::class_<SearchSpace>(m, "SearchSpace", "The operators that search methods select from.")
       .def(
           "__init__",

@@ -1,9 +1,9 @@
-"""The steps of an operator as plain data, and operators that are made of changed steps."""
+"""The steps of an operator as plain data."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from syno import _core
@@ -39,25 +39,3 @@ def steps_of(operator: _core.Operator) -> tuple[Step, ...]:
         Step(s.op, tuple(s.inputs), tuple(s.out), s.size, s.amount, s.causal, tuple(s.dims))
         for s in operator.steps
     )
-
-
-def operator_of(
-    output: Sequence[Dimension],
-    input: Sequence[Dimension],
-    steps: Sequence[Step],
-    match: Sequence[str],
-) -> _core.Operator:
-    """The operator of these steps; match: the coordinate at which each input dimension is read.
-
-    UserError for a step that cannot be applied, and for steps that do not lead to the input.
-    """
-    sizes = [*(size for size, _, _ in (*output, *input)), *(s.size for s in steps if s.size)]
-    variables = sorted({name for size in sizes for name in _core.size_names(size)})
-    graph = _core.Graph(variables, output)
-    at = {f"o{place}": place for place in range(len(output))}
-    for step in steps:
-        inputs = [at[name] for name in step.inputs]
-        dims = [(at[name], role) for name, role in step.dims]
-        made = graph.apply(step.op, inputs, step.size, step.amount, step.causal, dims)
-        at.update(zip(step.out, made, strict=True))
-    return _core.Operator(graph, input, [at[name] for name in match])
