@@ -136,6 +136,9 @@ def evaluate_size(text: str, binding: Mapping[str, int]) -> int:
     The value of a size under a binding. Raises UserError if it is not a positive integer.
     """
 
+def primitive_names() -> list[str]:
+    """The names of all primitives, in their order."""
+
 class Step:
     """One step of a graph as plain data, coordinates by name."""
 
@@ -262,6 +265,14 @@ class Operator:
 
     @property
     def depth(self) -> int: ...
+
+    @property
+    def weights(self) -> int:
+        """The number of weights."""
+
+    @property
+    def windows(self) -> int:
+        """The number of steps that slide a window."""
 
     def dot(self) -> str:
         """A drawing in the language of Graphviz."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from syno import _core
 from syno._util import numbers as fmt
 from syno._util.errors import UserError
 from syno._util.files import write_text
@@ -167,12 +168,13 @@ def _operator_row(c: OperatorRow) -> Figures:
 
 def _diversity(trained: tuple[OperatorRow, ...]) -> Diversity:
     macs = [c.macs for c in trained if c.macs]
+    cores = [_core.Operator.parse(c.text) for c in trained]
     return {
         "distinct_keys": len({c.key for c in trained}),
         "multisets_of_primitives": len({tuple(sorted(c.primitives.items())) for c in trained}),
         "macs_spread": round(max(macs) / min(macs), 2) if macs else 0.0,
-        "with_a_window": sum(c.primitives.get("unfold", 0) > 0 for c in trained),
-        "with_two_weights": sum(c.primitives.get("contract", 0) >= 2 for c in trained),
+        "with_a_window": sum(core.windows > 0 for core in cores),
+        "with_two_weights": sum(core.weights >= 2 for core in cores),
     }
 
 

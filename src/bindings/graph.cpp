@@ -1,6 +1,7 @@
 // graph/: partial graphs and operators as values, and their steps as plain data.
 #include "syno/graph/graph.h"
 
+#include <algorithm>
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -92,6 +93,13 @@ std::vector<CoordinateId> apply_step(
   return {applied.out.begin(), applied.out.begin() + info.produces};
 }
 
+std::vector<std::string> primitive_names() {
+  std::vector<std::string> names;
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p)
+    names.emplace_back(primitive_info(static_cast<Primitive>(p)).name);
+  return names;
+}
+
 std::map<std::string, int> counts(const Graph& graph) {
   std::map<std::string, int> named;
   const auto all = graph.primitive_counts();
@@ -115,6 +123,7 @@ void bind_step(nb::module_& m) {
 }  // namespace
 
 void bind_graph(nb::module_& m) {
+  m.def("primitive_names", &primitive_names, "The names of all primitives, in their order.");
   bind_step(m);
 
   nb::class_<Graph>(m, "Graph", "A partial graph, built from the output towards the input.")
@@ -188,6 +197,17 @@ void bind_graph(nb::module_& m) {
           "primitives", [](const Operator& op) { return counts(op.graph()); },
           "How many steps use each primitive; a contraction counts once.")
       .def_prop_ro("depth", [](const Operator& op) { return op.graph().depth(); })
+      .def_prop_ro(
+          "weights", [](const Operator& op) { return op.graph().weights().size(); },
+          "The number of weights.")
+      .def_prop_ro(
+          "windows",
+          [](const Operator& op) {
+            const auto& steps = op.graph().steps();
+            return std::count_if(steps.begin(), steps.end(),
+                                 [](const Step& step) { return step.info().slides(); });
+          },
+          "The number of steps that slide a window.")
       .def(
           "dot", [](const Operator& op) { return to_dot(op); },
           "A drawing in the language of Graphviz.")

@@ -14,7 +14,7 @@ from syno.operators.operator import Operator
 
 # What each feature of the map is (src/syno/features/map_features.cpp).
 MAP_FEATURES: dict[str, str] = dict(_core.map_feature_list())
-_PRIMITIVES = ("split", "merge", "shift", "expand", "unfold", "stride", "reduce", "contract")
+_PRIMITIVES = tuple(_core.primitive_names())
 # What each feature of the graph is.
 GRAPH_FEATURES: dict[str, str] = {
     "log_macs": "Logarithm of the MACs in all layers of the specification.",

@@ -165,7 +165,7 @@ class Operator:
         """What its index notation calls the weights; w0, w1, ... without one."""
         if self._names is not None:
             return self._names
-        return WeightNames.canonical(self.primitives().get("contract", 0))
+        return WeightNames.canonical(self._core.weights)
 
     @property
     def text(self) -> str:
@@ -243,7 +243,7 @@ class Operator:
         return self._core.batch
 
     def primitives(self) -> dict[str, int]:
-        """Count the steps by primitive, such as {"reduce": 3, "unfold": 2, "contract": 1}."""
+        """Count the steps by primitive, such as {"reduce": 3, "stride": 1}."""
         return self._core.primitives
 
     @checked(stages=flag)

@@ -2,8 +2,8 @@
 
 @syno.rule("U1", "no-shift-of-piece", kind="restriction", steps=["shift"])
 def no_shift_of_piece(graph, step):
-    '''no Shift of what an Unfold made'''
-    return graph.maker(step.inputs[0]) == "unfold"
+    '''no Shift of what a Merge made'''
+    return graph.maker(step.inputs[0]) == "merge"
 
 syno.Space.enumerate(specification, depth=4, rules=[no_shift_of_piece])
 """
@@ -25,7 +25,7 @@ from syno._util.errors import UserError
 
 Kind = Literal["exact", "approximate", "restriction"]
 KINDS: tuple[Kind, ...] = ("exact", "approximate", "restriction")
-PRIMITIVES = ("split", "merge", "shift", "expand", "unfold", "stride", "reduce", "contract")
+PRIMITIVES = tuple(_core.primitive_names())
 
 Step = _core.Step
 _T = TypeVar("_T")

@@ -127,7 +127,7 @@ std::optional<Operator> edited(const Operator& op, std::size_t index) {
   try {
     for (std::size_t s = 0; s < goal.steps().size(); ++s) {
       Step step = order.translated(s, graph);
-      if (s == index && step.primitive == Primitive::kShift) {
+      if (s == index && step.info().permutes()) {
         step.out[0] = step.in[0];
         order.take(s, step);
         continue;
@@ -147,8 +147,8 @@ std::optional<Operator> edited(const Operator& op, std::size_t index) {
 std::vector<Operator> neighbours(const Operator& op, const Specification& spec) {
   std::vector<Operator> found;
   for (std::size_t s = 0; s < op.graph().steps().size(); ++s) {
-    const Primitive primitive = op.graph().steps()[s].primitive;
-    if (primitive != Primitive::kSplit && primitive != Primitive::kShift) continue;
+    const PrimitiveInfo& info = op.graph().steps()[s].info();
+    if (!info.joins() && !info.permutes()) continue;
     if (auto form = edited(op, s)) found.push_back(std::move(*form));
   }
   for (const auto& match : matchings(op.graph(), op.input(), spec.passed_through()))

@@ -161,7 +161,7 @@ class Checker {
       // start with one, a quarter with two.
       std::size_t primitive = random.below(kPrimitiveCount);
       if (state.only_reductions() && random.below(2) == 0)
-        primitive = static_cast<std::size_t>(Primitive::kReduce);
+        primitive = static_cast<std::size_t>(kReductionPrimitive);
       while (by_primitive[primitive].empty()) primitive = (primitive + 1) % kPrimitiveCount;
       const auto& list = by_primitive[primitive];
       const Move move = moves[list[random.below(list.size())]];

@@ -5,8 +5,8 @@
 namespace syno {
 namespace {
 
-bool makes(const Step* step, ExpressionKind kind) {
-  return step != nullptr && step->makes(kind);
+bool joins(const Step* step) {
+  return step != nullptr && step->info().joins();
 }
 
 // Collects parts from the last one on until they make `rest`; false when they do not.
@@ -16,8 +16,7 @@ bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& r
     parts.push_back(id);
     return true;
   }
-  if (!makes(step, ExpressionKind::kMixed) ||
-      (held == Held::kIsPart && graph.share_count(id) > 0)) {
+  if (!joins(step) || (held == Held::kIsPart && graph.share_count(id) > 0)) {
     parts.push_back(id);
     rest = rest / graph.extent(id);
     return false;
@@ -30,12 +29,12 @@ bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& r
 
 Parts parts_cut_again(const Graph& graph, CoordinateId id, const Size& block, Held held) {
   const Step* step = graph.producer(id);
-  while (makes(step, ExpressionKind::kCyclicShift)) {
+  while (step != nullptr && step->info().permutes()) {
     id = step->in[0];
     step = graph.producer(id);
   }
   Parts parts;
-  if (!makes(step, ExpressionKind::kMixed)) return parts;
+  if (!joins(step)) return parts;
   Size rest = block;
   if (!collect(graph, id, true, held, rest, parts)) return {};
   std::reverse(parts.begin(), parts.end());

@@ -299,5 +299,18 @@ TEST(Shape, EveryMalformedStringNamesTheColumn) {
             "[N, s^-1*C_in: unordered, H: causal]");
 }
 
+TEST(Primitives, EachViewHasOneTraitThatSaysWhatItDoes) {
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+    const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
+    const int traits = info.joins() + info.cuts() + info.permutes() + info.scales() + info.slides();
+    EXPECT_EQ(traits, info.kind == StepKind::kView ? 1 : 0) << info.name;
+    EXPECT_TRUE(info.kind == StepKind::kView || !info.copies) << info.name;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(info.produces); ++i)
+      EXPECT_EQ(is_summed(info.makes[i]), info.kind == StepKind::kReduction) << info.name;
+  }
+  EXPECT_EQ(primitive_info(kReductionPrimitive).kind, StepKind::kReduction);
+  EXPECT_EQ(primitive_info(kContractionPrimitive).kind, StepKind::kContraction);
+}
+
 }  // namespace
 }  // namespace syno

@@ -106,7 +106,22 @@ struct PrimitiveInfo {
   std::string_view limit;
   /// How each coordinate that it makes is computed, and so its extent; kIterator where it makes none.
   std::array<ExpressionKind, 2> makes;
+  /// Whether it writes the elements of a tensor that has what it makes; other views re-index them.
+  bool copies = false;
+
+  // What a view does to the coordinates that it takes.
+  constexpr bool joins() const { return relation == Relation::kOnto && consumes == 2; }
+  constexpr bool cuts() const { return produces == 2; }
+  constexpr bool permutes() const {
+    return relation == Relation::kOnto && consumes == 1 && produces == 1;
+  }
+  constexpr bool scales() const { return relation == Relation::kOneToOne; }
+  constexpr bool slides() const { return relation == Relation::kSum; }
 };
+
+/// The only primitives of their kinds.
+inline constexpr Primitive kReductionPrimitive = Primitive::kReduce;
+inline constexpr Primitive kContractionPrimitive = Primitive::kContract;
 
 namespace detail {
 /// In the order of the enumerators.

@@ -13,7 +13,7 @@ namespace syno {
 
 /// One node; `a` and `b` are the coordinates below it.
 struct Expression {
-  ExpressionKind kind = ExpressionKind::kIterator;
+  ExpressionKind kind{};
   CoordinateId a = kNoCoordinate;
   CoordinateId b = kNoCoordinate;
   Size size;

@@ -19,7 +19,7 @@ std::int64_t lead_bound(const AccessMap& map, const Program& program, Coordinate
     const Expression& expression = map.at(id);
     // A value is at most its extent - 1, a position at least 0.
     std::int64_t bound = id == position ? 0 : program.extent(id) - 1;
-    if (expression.kind == ExpressionKind::kWindow) {
+    if (is_masked(expression.kind)) {
       const std::int64_t window = program.extent(expression.b);
       const std::int64_t before = expression.causal ? window - 1 : window / 2;
       // Either side may carry the position; the other one adds at most its extent - 1.

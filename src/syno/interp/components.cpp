@@ -45,9 +45,9 @@ std::vector<Component> components(const AccessMap& map) {
     const auto coordinate = static_cast<CoordinateId>(id);
     component.coordinates.push_back(coordinate);
     const ExpressionKind kind = map.expressions[id].kind;
-    if (kind == ExpressionKind::kIterator) component.iterators.push_back(coordinate);
-    if (kind == ExpressionKind::kReduction) component.reductions.push_back(coordinate);
-    component.strided = component.strided || kind == ExpressionKind::kScaled;
+    if (is_leaf(kind))
+      (is_summed(kind) ? component.reductions : component.iterators).push_back(coordinate);
+    component.strided = component.strided || has_gaps(kind);
   }
   for (std::size_t d = 0; d < map.data.size(); ++d) {
     Component& component = result[number[find(at(map.data[d]))]];

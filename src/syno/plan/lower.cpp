@@ -186,23 +186,17 @@ class Lowering {
     const Step& step = network_.step(s);
     const Dims& has = dims(tensor);
     const bool first = contains(has, step.out[0]);
-    switch (step.primitive) {
-      case Primitive::kSplit:
-        return first ? replace_dim(StageKind::kSplit, tensor, step.out[0], {step.in[0], step.in[1]},
-                                   0)
-                     : tensor;
-      case Primitive::kMerge:
-        return first || contains(has, step.out[1]) ? merge(tensor, step) : tensor;
-      case Primitive::kShift:
-        return first ? replace_dim(StageKind::kRoll, tensor, step.out[0], {step.in[0]}, step.amount)
-                     : tensor;
-      case Primitive::kStride:
-        return first ? replace_dim(StageKind::kSlice, tensor, step.out[0], {step.in[0]},
-                                   network_.step_size(s))
-                     : tensor;
-      case Primitive::kUnfold: return first ? window(tensor, step) : tensor;
-      default: throw InternalError("lower: not a view");
-    }
+    const PrimitiveInfo& info = step.info();
+    if (info.cuts()) return first || contains(has, step.out[1]) ? merge(tensor, step) : tensor;
+    if (!first) return tensor;
+    if (info.slides()) return window(tensor, step);
+    if (info.joins())
+      return replace_dim(StageKind::kSplit, tensor, step.out[0], {step.in[0], step.in[1]}, 0);
+    if (info.scales())
+      return replace_dim(StageKind::kSlice, tensor, step.out[0], {step.in[0]},
+                         network_.step_size(s));
+    ensure(info.permutes(), "lower: not a view");
+    return replace_dim(StageKind::kRoll, tensor, step.out[0], {step.in[0]}, step.amount);
   }
 
   // --- the data -------------------------------------------------------------------------------------------------
@@ -239,7 +233,7 @@ class Lowering {
   // Whether the Stride `s` is one of a window that waits; it waits with it.
   bool waits_with_window(std::size_t s) {
     const Step& step = network_.step(s);
-    if (step.primitive != Primitive::kStride) return false;
+    if (!step.info().scales()) return false;
     for (Waiting& waiting : waiting_) {
       const bool of_place = step.out[0] == waiting.place;
       if (!of_place && step.out[0] != waiting.index) continue;
@@ -260,7 +254,7 @@ class Lowering {
         return id != kNoCoordinate && (id == waiting.place || id == waiting.index);
       });
     });
-    if (step.primitive != Primitive::kUnfold) {
+    if (!step.info().slides()) {
       data_ = view(data_, s);
       return;
     }

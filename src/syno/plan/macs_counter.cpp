@@ -41,7 +41,7 @@ void MacsCounter::execute(State& state, std::size_t number) const {
     dims = (dims & ~view.out) | view.in;
     held = true;
   });
-  touched = touched || (view.primitive == Primitive::kUnfold && !held);
+  touched = touched || (view.window != 0 && !held);
   if (touched) state.data = (state.data & ~view.out) | view.in;
   state.views &= ~(std::uint64_t{1} << number);
   state.open |= view.in;
@@ -49,26 +49,15 @@ void MacsCounter::execute(State& state, std::size_t number) const {
 
 bool MacsCounter::is_free_to_execute(const State& state, std::size_t number) const {
   const View& view = views_[number];
-  switch (view.primitive) {
-    case Primitive::kSplit:
-    case Primitive::kShift:
-    case Primitive::kStride: return true;
-    case Primitive::kUnfold: return (state.data & view.out) != 0 && (state.data & view.window) != 0;
-    case Primitive::kMerge: {
-      const CoordinateMask parts = state.data & view.out;
-      if (parts == view.out) return true;
-      bool alone = parts != 0;
-      for_each_bit(state.weights, [&](int w) {
-        const CoordinateMask held = state.dims[static_cast<std::size_t>(w)] & view.out;
-        alone = alone || (held != 0 && held != view.out);
-      });
-      return !alone;
-    }
-    case Primitive::kExpand:
-    case Primitive::kReduce:
-    case Primitive::kContract: break;
-  }
-  return false;
+  if (view.window != 0) return (state.data & view.out) != 0 && (state.data & view.window) != 0;
+  const CoordinateMask parts = state.data & view.out;
+  if (!view.cuts || parts == view.out) return true;
+  bool alone = parts != 0;
+  for_each_bit(state.weights, [&](int w) {
+    const CoordinateMask held = state.dims[static_cast<std::size_t>(w)] & view.out;
+    alone = alone || (held != 0 && held != view.out);
+  });
+  return !alone;
 }
 
 void MacsCounter::settle(State& state) const {
@@ -175,25 +164,26 @@ bool MacsCounter::count(const Graph& graph, const CompactMap& map, FitMask fit) 
   CoordinateMask consumed = 0;
   std::size_t weight = 0;
   for (const Step& step : graph.steps()) {
-    switch (step.primitive) {
-      case Primitive::kExpand: continue;
-      case Primitive::kReduce: start.reduces |= coordinate_bit(step.out[0]); continue;
-      case Primitive::kContract:
+    const PrimitiveInfo& info = step.info();
+    switch (info.kind) {
+      case StepKind::kRepetition: continue;
+      case StepKind::kReduction: start.reduces |= coordinate_bit(step.out[0]); continue;
+      case StepKind::kContraction:
         start.dims[weight] = map.weights[weight];
         start.weights |= std::uint64_t{1} << weight;
         ++weight;
         continue;
-      default: break;
+      case StepKind::kView: break;
     }
     View view;
-    view.primitive = step.primitive;
+    view.cuts = info.cuts();
     for (const CoordinateId id : step.in) {
       if (id != kNoCoordinate) view.in |= coordinate_bit(id);
     }
     for (const CoordinateId id : step.out) {
       if (id != kNoCoordinate) view.out |= coordinate_bit(id);
     }
-    if (step.primitive == Primitive::kUnfold) view.window = coordinate_bit(step.in[1]);
+    if (info.slides()) view.window = coordinate_bit(step.in[1]);
     consumed |= view.in;
     start.views |= std::uint64_t{1} << views_.size();
     views_.push_back(view);

@@ -42,8 +42,8 @@ class MacsCounter {
   struct View {
     CoordinateMask in = 0;
     CoordinateMask out = 0;
-    Primitive primitive{};
-    /// Unfold: the index of the window.
+    bool cuts = false;
+    /// The index of the window, where it is one.
     CoordinateMask window = 0;
   };
   struct State {

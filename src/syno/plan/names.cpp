@@ -79,9 +79,7 @@ std::vector<PlanDim> name_dims(const Network& network) {
           const Step& producer = *graph.producer(id);
           const std::string& from = dims[static_cast<std::size_t>(producer.in[0])].name;
           std::vector<char> wishes;
-          const bool same_size = producer.makes(ExpressionKind::kWindow) ||
-                                 producer.makes(ExpressionKind::kCyclicShift);
-          if (same_size && from.size() == 1)
+          if (keeps_extent(producer.info().makes[0]) && from.size() == 1)
             wishes.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(from[0]))));
           for (const char c : letters_of(size)) wishes.push_back(c);
           return wishes;
@@ -107,7 +105,7 @@ std::vector<std::vector<int>> placement_keys(const Network& network) {
       keys[id] = {last, static_cast<int>(id)};
       continue;
     }
-    keys[id] = producer.makes(ExpressionKind::kMixed) ? std::min(key_of(0), key_of(1)) : key_of(0);
+    keys[id] = producer.info().joins() ? std::min(key_of(0), key_of(1)) : key_of(0);
     if (producer.info().produces > 1) keys[id].push_back(graph.coordinate(coordinate).index);
   }
   return keys;

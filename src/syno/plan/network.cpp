@@ -175,7 +175,7 @@ bool Network::is_open(std::size_t s, StepSet done) const {
 
 bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& data) const {
   const CoordinateId id = step(s).out[0];
-  if (!step(s).makes(ExpressionKind::kWindow) || data[at(id)]) return false;
+  if (!step(s).info().slides() || data[at(id)]) return false;
   for (std::size_t other = 0; other < step_count(); ++other) {
     if (is_contraction(other) && (done & bit(other)) == 0 &&
         weight_dims(weight_of(other), done)[at(id)]) {
@@ -190,7 +190,7 @@ CoordinateSet Network::closed(StepSet done) const {
   for (std::size_t s = 0; s < step_count(); ++s) {
     if ((done & bit(s)) != 0 || !step(s).is_view()) continue;
     const Step& view = step(s);
-    const int count = view.makes(ExpressionKind::kWindow) ? 1 : view.info().consumes;
+    const int count = view.info().slides() ? 1 : view.info().consumes;
     for (int j = 0; j < count; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));
   }
   return result;

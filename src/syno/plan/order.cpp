@@ -104,16 +104,11 @@ std::int64_t written_by_view(const Network& network, std::size_t s, const Waitin
   const Step& view = network.step(s);
   const auto written = [&](const CoordinateSet& from, const CoordinateSet& to) -> std::int64_t {
     if (from == to) return 0;
-    switch (view.primitive) {
-      case Primitive::kUnfold:
-      case Primitive::kShift: return network.elements(to);
-      case Primitive::kMerge: {
-        const bool both = from[static_cast<std::size_t>(view.out[0])] &&
-                          from[static_cast<std::size_t>(view.out[1])];
-        return both ? 0 : network.elements(to);
-      }
-      default: return 0;
-    }
+    if (view.info().copies) return network.elements(to);
+    if (!view.info().cuts()) return 0;
+    const bool both =
+        from[static_cast<std::size_t>(view.out[0])] && from[static_cast<std::size_t>(view.out[1])];
+    return both ? 0 : network.elements(to);
   };
   std::int64_t sum = written(before, after);
   for (std::size_t other = 0; other < network.step_count(); ++other) {

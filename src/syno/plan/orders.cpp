@@ -50,8 +50,8 @@ StepSet reduces_in(const Network& network, StepSet reduces, const CoordinateSet&
 bool only_reindexes(const Network& network, std::size_t s, StepSet done,
                     const CoordinateSet& data) {
   const Step& view = network.step(s);
-  if (view.primitive == Primitive::kSplit || view.primitive == Primitive::kStride) return true;
-  if (view.primitive != Primitive::kMerge) return false;
+  if (view.info().copies) return false;
+  if (!view.info().cuts()) return true;
   const auto both_or_none = [&](const CoordinateSet& dims) {
     return dims[static_cast<std::size_t>(view.out[0])] ==
            dims[static_cast<std::size_t>(view.out[1])];

@@ -69,38 +69,36 @@ void PartialMacs::pop() {
 bool PartialMacs::add(const Step& step) {
   const PrimitiveInfo& info = primitive_info(step.primitive);
   if (static_cast<std::size_t>(count_ + info.produces) > kMaxCoordinates) return false;
-  if (step.primitive == Primitive::kContract) {
+  if (info.kind == StepKind::kContraction) {
     CoordinateMask held = 0;
     for (const SharedDim& dim : step.dims) held |= coordinate_bit(dim.coordinate);
     weights_.push_back(held);
     return true;
   }
   Node node;
-  node.primitive = step.primitive;
+  node.slides = info.slides();
   for (int j = 0; j < info.consumes; ++j) node.in[j] = step.in[static_cast<std::size_t>(j)];
   for (int j = 0; j < info.produces; ++j) node.out[j] = count_++;
-  const auto in = [&](int j) { return row(extent_, node.in[j]); };
-  const auto out = [&](int j) { return row(extent_, node.out[j]); };
-  switch (step.primitive) {
-    case Primitive::kReduce:
-      reductions_ |= coordinate_bit(node.out[0]);
-      set_extent(node.out[0], step.size);
-      return true;
-    case Primitive::kSplit:
-      for (std::size_t l = 0; l < lanes_; ++l) out(0)[l] = in(0)[l] * in(1)[l];
-      break;
-    case Primitive::kMerge:
-      set_extent(node.out[1], step.size);
-      for (std::size_t l = 0; l < lanes_; ++l) out(0)[l] = std::max(1.0, in(0)[l] / out(1)[l]);
-      break;
-    case Primitive::kStride:
-      set_extent(node.out[0], step.size);
-      for (std::size_t l = 0; l < lanes_; ++l) out(0)[l] *= in(0)[l];
-      break;
-    case Primitive::kShift:
-    case Primitive::kUnfold: std::copy_n(in(0), lanes_, out(0)); break;
-    case Primitive::kExpand: return true;
-    case Primitive::kContract: break;
+  if (info.kind == StepKind::kRepetition) return true;
+  if (info.kind == StepKind::kReduction) {
+    reductions_ |= coordinate_bit(node.out[0]);
+    set_extent(node.out[0], step.size);
+    return true;
+  }
+  const double* in = row(extent_, node.in[0]);
+  double* out = row(extent_, node.out[0]);
+  if (info.cuts()) {
+    set_extent(node.out[1], step.size);
+    const double* block = row(extent_, node.out[1]);
+    for (std::size_t l = 0; l < lanes_; ++l) out[l] = std::max(1.0, in[l] / block[l]);
+  } else if (info.joins()) {
+    const double* second = row(extent_, node.in[1]);
+    for (std::size_t l = 0; l < lanes_; ++l) out[l] = in[l] * second[l];
+  } else if (info.scales()) {
+    set_extent(node.out[0], step.size);
+    for (std::size_t l = 0; l < lanes_; ++l) out[l] *= in[l];
+  } else {
+    std::copy_n(in, lanes_, out);
   }
   nodes_.push_back(node);
   return true;
@@ -119,10 +117,10 @@ void PartialMacs::carry(CoordinateMask held, CoordinateMask stays) {
       const CoordinateId id = node.in[j];
       if (id == kNoCoordinate || has(held, id)) continue;
       // Where a window is taken, its index is lost.
-      if (node.primitive == Primitive::kUnfold && j == 1) continue;
+      if (node.slides && j == 1) continue;
       const double* room = row(room_, id);
       double* can = row(can_, id);
-      if (node.primitive == Primitive::kMerge) {
+      if (node.out[1] != kNoCoordinate) {
         const double* second = row(can_, node.out[1]);
         for (std::size_t l = 0; l < lanes_; ++l) can[l] = std::min(room[l], out[l] * second[l]);
       } else {
@@ -149,24 +147,18 @@ void PartialMacs::flow(CoordinateMask held, CoordinateMask stays, CoordinateMask
     const double* first = from(0);
     double* out = row(does_, node.out[0]);
     const double* can = row(can_, node.out[0]);
-    switch (node.primitive) {
-      case Primitive::kMerge: {
-        double* second = row(does_, node.out[1]);
-        const double* can_second = row(can_, node.out[1]);
-        for (std::size_t l = 0; l < lanes_; ++l) {
-          out[l] = std::min(first[l], can[l]);
-          second[l] = std::min(first[l] / out[l], can_second[l]);
-        }
-        break;
+    if (node.out[1] != kNoCoordinate) {
+      double* second = row(does_, node.out[1]);
+      const double* can_second = row(can_, node.out[1]);
+      for (std::size_t l = 0; l < lanes_; ++l) {
+        out[l] = std::min(first[l], can[l]);
+        second[l] = std::min(first[l] / out[l], can_second[l]);
       }
-      case Primitive::kSplit: {
-        const double* second = from(1);
-        for (std::size_t l = 0; l < lanes_; ++l) out[l] = std::min(first[l] * second[l], can[l]);
-        break;
-      }
-      default:
-        for (std::size_t l = 0; l < lanes_; ++l) out[l] = std::min(first[l], can[l]);
-        break;
+    } else if (node.in[1] != kNoCoordinate && !node.slides) {
+      const double* second = from(1);
+      for (std::size_t l = 0; l < lanes_; ++l) out[l] = std::min(first[l] * second[l], can[l]);
+    } else {
+      for (std::size_t l = 0; l < lanes_; ++l) out[l] = std::min(first[l], can[l]);
     }
   }
 }

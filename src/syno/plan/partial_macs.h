@@ -58,7 +58,7 @@ class PartialMacs {
  private:
   static constexpr std::size_t kMaxCoordinates = CompactMap::kMaxCoordinates;
   struct Node {
-    Primitive primitive{};
+    bool slides = false;
     CoordinateId in[2] = {kNoCoordinate, kNoCoordinate};
     CoordinateId out[2] = {kNoCoordinate, kNoCoordinate};
   };

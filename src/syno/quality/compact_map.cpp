@@ -26,35 +26,25 @@ bool CompactMap::read(const Graph& graph, std::span<const CoordinateId> matched,
     if (step == nullptr) {
       iterators |= self;
     } else {
-      node.kind = step->info().makes[static_cast<std::size_t>(graph.coordinate(id).index)];
-      switch (node.kind) {
-        case ExpressionKind::kRemainder:
-          for (const CoordinateId part : parts_cut_again(graph, step->in[0], step->size))
-            node.told |= coordinate_bit(part);
-          break;
-        case ExpressionKind::kCyclicShift:
-          if (step->amount > std::numeric_limits<std::int16_t>::max() ||
-              step->amount < std::numeric_limits<std::int16_t>::min()) {
-            return false;
-          }
-          node.amount = static_cast<std::int16_t>(step->amount);
-          break;
-        case ExpressionKind::kWindow:
-          node.causal = step->causal;
-          windows |= self;
-          break;
-        case ExpressionKind::kScaled:
-          strides |= self;
-          factors &= extents.fit(extents.number(step->size));
-          break;
-        case ExpressionKind::kReduction: reductions |= self; break;
-        case ExpressionKind::kMixed:
-        case ExpressionKind::kQuotient:
-        case ExpressionKind::kIterator: break;
+      if (step->amount > std::numeric_limits<std::int16_t>::max() ||
+          step->amount < std::numeric_limits<std::int16_t>::min()) {
+        return false;
       }
-      if (node.kind != ExpressionKind::kReduction) {
-        node.a = step->in[0];
-        node.b = step->in[1];
+      const std::int16_t index = graph.coordinate(id).index;
+      node.kind = step->info().makes[static_cast<std::size_t>(index)];
+      node.amount = static_cast<std::int16_t>(step->amount);
+      node.causal = step->causal;
+      node.a = step->in[0];
+      node.b = step->in[1];
+      if (step->info().cuts() && index == 1) {
+        for (const CoordinateId part : parts_cut_again(graph, step->in[0], step->size))
+          node.told |= coordinate_bit(part);
+      }
+      if (is_masked(node.kind)) windows |= self;
+      if (is_summed(node.kind)) reductions |= self;
+      if (has_gaps(node.kind)) {
+        strides |= self;
+        factors &= extents.fit(extents.number(step->size));
       }
     }
     nodes[i] = node;

@@ -19,7 +19,7 @@ struct CompactMap {
   static constexpr std::size_t kMaxWeights = 8;
 
   struct Node {
-    ExpressionKind kind = ExpressionKind::kIterator;
+    ExpressionKind kind{};
     bool causal = false;
     CoordinateId a = kNoCoordinate;
     CoordinateId b = kNoCoordinate;

@@ -36,32 +36,8 @@ bool terms_tell_iterators(const Component& part, const AccessMap& map, const Pro
     results_known.clear();
     for (const CoordinateId id : part.coordinates) {
       const Expression& expression = map.at(id);
-      switch (expression.kind) {
-        case ExpressionKind::kMixed:
-          if (is_known(id)) {
-            learn(expression.a);
-            learn(expression.b);
-          }
-          if (is_known(expression.a) && is_known(expression.b)) learn(id);
-          break;
-        case ExpressionKind::kQuotient:
-        case ExpressionKind::kRemainder:
-          if (is_known(expression.a)) learn(id);
-          if (is_known(id) && ++results_known[expression.a] == 2) learn(expression.a);
-          break;
-        case ExpressionKind::kCyclicShift:
-        case ExpressionKind::kScaled:
-          if (is_known(id)) learn(expression.a);
-          if (is_known(expression.a)) learn(id);
-          break;
-        case ExpressionKind::kWindow:
-          if (is_known(expression.a) && is_known(expression.b)) learn(id);
-          if (is_known(id) && is_known(expression.a)) learn(expression.b);
-          if (is_known(id) && is_known(expression.b)) learn(expression.a);
-          break;
-        case ExpressionKind::kIterator:
-        case ExpressionKind::kReduction: break;
-      }
+      spread_knowledge(expression.kind, id, expression.a, expression.b, is_known, learn,
+                       [&](CoordinateId of) { return ++results_known[of] == 2; });
     }
   } while (changed);
   return std::all_of(part.iterators.begin(), part.iterators.end(), is_known);

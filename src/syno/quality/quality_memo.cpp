@@ -44,33 +44,14 @@ bool tells_iterators(const CompactMap& map, CoordinateMask part) {
       const CoordinateMask self = coordinate_bit(id);
       const CoordinateMask a = node.a < 0 ? 0 : coordinate_bit(node.a);
       const CoordinateMask b = node.b < 0 ? 0 : coordinate_bit(node.b);
-      switch (node.kind) {
-        case ExpressionKind::kMixed:
-          if ((known & self) != 0) known |= a | b;
-          if ((known & a) != 0 && (known & b) != 0) known |= self;
-          break;
-        case ExpressionKind::kQuotient:
-        case ExpressionKind::kRemainder:
-          if ((known & a) != 0) known |= self;
-          // The two results of a Merge name the same coordinate.
-          if ((known & self) != 0) {
-            if ((result_known & a) != 0) known |= a;
-            result_known |= a;
-          }
-          break;
-        case ExpressionKind::kCyclicShift:
-        case ExpressionKind::kScaled:
-          if ((known & self) != 0) known |= a;
-          if ((known & a) != 0) known |= self;
-          break;
-        case ExpressionKind::kWindow:
-          if ((known & a) != 0 && (known & b) != 0) known |= self;
-          if ((known & self) != 0 && (known & a) != 0) known |= b;
-          if ((known & self) != 0 && (known & b) != 0) known |= a;
-          break;
-        case ExpressionKind::kIterator:
-        case ExpressionKind::kReduction: break;
-      }
+      spread_knowledge(
+          node.kind, self, a, b, [&](CoordinateMask of) { return (known & of) != 0; },
+          [&](CoordinateMask of) { known |= of; },
+          [&](CoordinateMask of) {  // the two results of a Merge name the same coordinate
+            const bool both = (result_known & of) != 0;
+            result_known |= of;
+            return both;
+          });
     });
   }
   return (wanted & ~known) == 0;
@@ -157,22 +138,13 @@ AccessMap QualityMemo::part_map(const CompactMap& map, CoordinateMask part) cons
     if (node.a >= 0) expression.a = static_cast<CoordinateId>(rank_in(part, node.a));
     if (node.b >= 0) expression.b = static_cast<CoordinateId>(rank_in(part, node.b));
     const auto self = static_cast<CoordinateId>(result.expressions.size());
-    switch (node.kind) {
-      case ExpressionKind::kIterator: result.iterators.push_back(self); break;
-      case ExpressionKind::kReduction: result.reductions.push_back(self); break;
-      case ExpressionKind::kQuotient:
-      case ExpressionKind::kScaled: {
-        // The block, or the factor: what one of the extents is more than the other.
-        const Size below = extent_of(node.a);
-        expression.size = node.kind == ExpressionKind::kScaled ? expression.extent / below
-                                                               : below / expression.extent;
-        break;
-      }
-      case ExpressionKind::kRemainder:
-      case ExpressionKind::kCyclicShift: expression.size = expression.extent; break;
-      case ExpressionKind::kWindow: result.windows.push_back(self); [[fallthrough]];
-      case ExpressionKind::kMixed: expression.size = extent_of(node.b); break;
+    if (is_leaf(node.kind)) {
+      (is_summed(node.kind) ? result.reductions : result.iterators).push_back(self);
+    } else {
+      expression.size = size_in_formula(node.kind, expression.extent, extent_of(node.a),
+                                        node.b >= 0 ? extent_of(node.b) : Size());
     }
+    if (is_masked(node.kind)) result.windows.push_back(self);
     result.expressions.push_back(expression);
     if ((map.data >> id & 1) != 0) result.data.push_back(self);
     if ((map.shared >> id & 1) != 0) visible.push_back(self);

@@ -134,7 +134,7 @@ Reason first_wasted_step(const Graph& graph, const CompactMap& map) {
     if (node.a >= 0) below |= coordinate_bit(node.a);
     if (node.b >= 0) below |= coordinate_bit(node.b);
     if ((below & in_weight) != 0) in_weight |= coordinate_bit(static_cast<int>(i));
-    if (node.kind == ExpressionKind::kWindow && (below & in_weight) == 0 &&
+    if (is_masked(node.kind) && (below & in_weight) == 0 &&
         (depends(static_cast<int>(i)) & map.iterators) == 0) {
       found = reason::kWastedUnfold;
     }
@@ -165,30 +165,13 @@ namespace {
 // kind, a and b; what a node uses stands before it.
 template <class Node, class Known, class Learn, class LearnParts>
 void follow_back(int count, Node node, Known known, Learn learn, LearnParts learn_parts) {
-  std::vector<bool> quotient_known(static_cast<std::size_t>(count), false);
-  std::vector<bool> remainder_known(static_cast<std::size_t>(count), false);
+  std::vector<int> parts_known(static_cast<std::size_t>(count), 0);
   for (int id = count; id-- > 0;) {
     if (!known(id)) continue;
     const auto& now = node(id);
-    switch (now.kind) {
-      case ExpressionKind::kMixed:
-        learn(now.a);
-        learn(now.b);
-        break;
-      case ExpressionKind::kCyclicShift:
-      case ExpressionKind::kScaled: learn(now.a); break;
-      case ExpressionKind::kQuotient:
-      case ExpressionKind::kRemainder: {
-        const auto of = static_cast<std::size_t>(now.a);
-        (now.kind == ExpressionKind::kQuotient ? quotient_known : remainder_known)[of] = true;
-        if (quotient_known[of] && remainder_known[of]) learn(now.a);
-        if (now.kind == ExpressionKind::kRemainder) learn_parts(id);
-        break;
-      }
-      case ExpressionKind::kWindow:
-      case ExpressionKind::kIterator:
-      case ExpressionKind::kReduction: break;
-    }
+    learn_operands(now.kind, now.a, now.b, learn,
+                   [&](int of) { return ++parts_known[static_cast<std::size_t>(of)] == 2; });
+    learn_parts(id);
   }
 }
 
@@ -216,8 +199,9 @@ Size pooling_size(const Operator& op) {
       [&](int id) { return known[static_cast<std::size_t>(id)]; },
       [&](int id) { known[static_cast<std::size_t>(id)] = true; },
       [&](int id) {
-        const Step& merge = *op.graph().producer(static_cast<CoordinateId>(id));
-        for (const CoordinateId part : parts_cut_again(op.graph(), merge.in[0], merge.size))
+        const Step* merge = op.graph().producer(static_cast<CoordinateId>(id));
+        if (merge == nullptr || !merge->info().cuts() || merge->out[1] != id) return;
+        for (const CoordinateId part : parts_cut_again(op.graph(), merge->in[0], merge->size))
           known[static_cast<std::size_t>(part)] = true;
       });
   Size product;

@@ -147,7 +147,7 @@ bool has_ascending_merges(const Specification& spec, const Graph& graph, const F
       continue;
     }
     // Merges of a chain come one after another in the order of steps.
-    if (step.primitive != Primitive::kMerge || graph.share_count(step.in[0]) > 0) return false;
+    if (!step.info().cuts() || graph.share_count(step.in[0]) > 0) return false;
     const Step* maker = graph.producer(step.in[0]);
     if (maker != nullptr && maker->out[1] == step.in[0]) return false;
     if (!block.is_one() && smaller_block(spec, step.size, block)) return false;

@@ -26,35 +26,30 @@ double hit_share(const Graph& graph, CoordinateId id, std::int64_t run, std::int
   };
   // A run of numbers covers at most so many multiples of `unit`.
   const auto in_units = [&](std::int64_t unit) { return (run - 1 + unit - 1) / unit + 1; };
-  switch (step->primitive) {
-    case Primitive::kSplit: {
-      const std::int64_t block = extent(1);
-      if (block <= 0) return 1;
-      if (block % period == 0) return hit_share(graph, step->in[1], run, period, values);
-      if (period % block != 0) return 1;
-      return std::min(hit_share(graph, step->in[0], in_units(block), period / block, values),
-                      run < block ? hit_share(graph, step->in[1], run, block, values) : 1.0);
-    }
-    case Primitive::kMerge: {
-      const std::int64_t block = value_of(step->size, values);
-      if (block <= 0) return 1;
-      if (step->out[0] == id)
-        return hit_share(graph, step->in[0], run * block, period * block, values);
-      return block % period == 0 ? hit_share(graph, step->in[0], run, period, values) : 1;
-    }
-    case Primitive::kShift: return hit_share(graph, step->in[0], run, period, values);
-    case Primitive::kUnfold:
-      return hit_share(graph, step->in[0], run + extent(1) - 1, period, values);
-    case Primitive::kStride: {
-      const std::int64_t factor = value_of(step->size, values);
-      if (factor <= 0 || period % factor != 0) return 1;
-      return hit_share(graph, step->in[0], in_units(factor), period / factor, values);
-    }
-    case Primitive::kReduce:
-    case Primitive::kExpand:
-    case Primitive::kContract: break;
+  const PrimitiveInfo& info = step->info();
+  const auto below = [&](std::int64_t longer, std::int64_t of) {
+    return hit_share(graph, step->in[0], longer, of, values);
+  };
+  if (info.joins()) {
+    const std::int64_t block = extent(1);
+    if (block <= 0) return 1;
+    if (block % period == 0) return hit_share(graph, step->in[1], run, period, values);
+    if (period % block != 0) return 1;
+    return std::min(below(in_units(block), period / block),
+                    run < block ? hit_share(graph, step->in[1], run, block, values) : 1.0);
   }
-  return 1;
+  if (info.cuts()) {
+    const std::int64_t block = value_of(step->size, values);
+    if (block <= 0) return 1;
+    if (step->out[0] == id) return below(run * block, period * block);
+    return block % period == 0 ? below(run, period) : 1;
+  }
+  if (info.permutes()) return below(run, period);
+  if (info.slides()) return below(run + extent(1) - 1, period);
+  if (!info.scales()) return 1;
+  const std::int64_t factor = value_of(step->size, values);
+  if (factor <= 0 || period % factor != 0) return 1;
+  return below(in_units(factor), period / factor);
 }
 
 bool is_near(const RuleContext& context, double (*share)(const RuleContext&, const Values&)) {

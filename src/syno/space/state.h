@@ -92,8 +92,8 @@ struct State {
   std::uint8_t count(Primitive primitive) const {
     return counts[static_cast<std::size_t>(primitive)];
   }
-  std::uint8_t reduction_count() const { return count(Primitive::kReduce); }
-  std::uint8_t weight_count() const { return count(Primitive::kContract); }
+  std::uint8_t reduction_count() const { return count(kReductionPrimitive); }
+  std::uint8_t weight_count() const { return count(kContractionPrimitive); }
   bool only_reductions() const { return reduction_count() == depth; }
 };
 

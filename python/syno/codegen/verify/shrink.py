@@ -96,7 +96,7 @@ def _rebuild(sketch: _Sketch, binding: dict[str, int]) -> _core.Operator:
     held: set[int] = set()
     for step in sketch.steps:
         ins = [i for i in (at.get(name) for name in step.inputs) if i is not None]
-        if step.op == "contract":
+        if step.dims:
             dims = []
             for name, role in step.dims:
                 i = at.get(name)
@@ -104,7 +104,7 @@ def _rebuild(sketch: _Sketch, binding: dict[str, int]) -> _core.Operator:
                     dims.append((i, role if role == "keep" else "join" if i in held else "drop"))
             held |= {i for i, _ in dims}
             if dims:
-                graph.apply("contract", [], dims=dims)
+                graph.apply(step.op, [], dims=dims)
         elif len(ins) < len(step.inputs):
             at.update(dict.fromkeys(step.out))
             if ins and step.out:

@@ -18,6 +18,7 @@ const PrimitiveInfo kShiftInfo{
     .charge = Charge::kNothing,
     .limit = "max_shifts",
     .makes = {ExpressionKind::kCyclicShift, ExpressionKind::kIterator},
+    .copies = true,
 };
 
 Step Step::shift(CoordinateId in, int amount) {

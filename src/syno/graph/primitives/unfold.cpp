@@ -20,6 +20,7 @@ const PrimitiveInfo kUnfoldInfo{
     .charge = Charge::kNothing,
     .limit = "max_unfolds",
     .makes = {ExpressionKind::kWindow, ExpressionKind::kIterator},
+    .copies = true,
 };
 
 Step Step::unfold(CoordinateId in, CoordinateId window, bool causal) {
