@@ -121,6 +121,14 @@ class UserError(Exception):
 class InternalError(Exception):
     """A bug in Syno: an invariant is violated."""
 
+def seal(values: list) -> str:
+    """The seal of values of a database, see seal.h."""
+
+def seals(first: str, names: list, rows: list) -> list[str]:
+    """
+    The seal of each row: `first`, and the values of these names, None where there is none.
+    """
+
 def size_names(text: str) -> list[str]:
     """
     The names of the variables in a size such as 's^-1*C_in'. Raises UserError with the column.

@@ -46,6 +46,7 @@ inline Values resolve(const Operator& op, const Bound& binding) {
 }
 
 void bind_errors(nb::module_& m);
+void bind_seals(nb::module_& m);
 void bind_sizes(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_spec(nb::module_& m);

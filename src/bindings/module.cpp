@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
   m.attr("__version__") = SYNO_VERSION;
   m.attr("MOST_THREADS") = syno::kMaxThreads;
   bindings::bind_errors(m);
+  bindings::bind_seals(m);
   bindings::bind_sizes(m);
   bindings::bind_graph(m);
   bindings::bind_spec(m);

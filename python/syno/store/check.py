@@ -22,7 +22,7 @@ from syno.store.operators import KEY_VERSION, Keys
 from syno.store.raw import Values, lenient, raw_rows, row_name
 from syno.store.records import BASELINE, digest
 from syno.store.replay import Expected, Failures, Replay
-from syno.store.seals import event_digest, seal_of_stored
+from syno.store.seals import event_digest, seals_of_stored
 
 # More findings than this say nothing new.
 MOST_FINDINGS = 50
@@ -84,8 +84,9 @@ def _unsealed(tables: Iterable[Table], rows: Rows) -> Iterator[Finding]:
     for table in tables:
         if table is schema.event:
             continue  # by the chain
-        for values in rows[table.name]:
-            if values["seal"] != seal_of_stored(table, values):
+        found = rows[table.name]
+        for values, seal in zip(found, seals_of_stored(table, found), strict=True):
+            if values["seal"] != seal:
                 yield Finding(row_name(table, values), "its content is not what was written")
 
 

@@ -21,7 +21,7 @@ from syno.store.operators import Keys
 from syno.store.raw import Values, raw_rows, row_name
 from syno.store.records import BASELINE, PENDING, canonical_json
 from syno.store.replay import Replay
-from syno.store.seals import event_digest, seal_of_stored
+from syno.store.seals import event_digest, seals_of_stored
 
 _VERSION = 5  # where this step arrives
 
@@ -43,8 +43,9 @@ def seal_store(connection: Connection) -> list[Finding]:
         row["key_version"] = known.version(row["text"], row["key"], content)
     for table in tables:
         if table is not schema.event:
-            for row in rows[table.name]:
-                row["seal"] = seal_of_stored(table, row)
+            unsealed = rows[table.name]
+            for row, seal in zip(unsealed, seals_of_stored(table, unsealed), strict=True):
+                row["seal"] = seal
     for study in rows["study"]:
         found += _chain(study, rows)
     if not found:

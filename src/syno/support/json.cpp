@@ -21,27 +21,6 @@ std::size_t characters(std::string_view text) {
   }));
 }
 
-// How many bytes a character of UTF-8 takes that begins `text`; 0 where none does (RFC 3629, section 4).
-std::size_t length_of_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-  }
-  // Neither longer than need be, nor half of a surrogate pair, nor beyond Unicode.
-  const unsigned second = byte(1);
-  const bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) ||
-                     (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90);
-  return wrong ? 0 : length;
-}
-
 void append_utf8(std::string& text, std::uint32_t point) {
   const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
   if (point < 0x80) {
@@ -68,7 +47,7 @@ class Reader {
 
   Value document() {
     for (std::size_t at = 0; at < text_.size();) {
-      const std::size_t length = length_of_character(text_.substr(at));
+      const std::size_t length = utf8_length(text_.substr(at));
       if (length == 0) fail("it is not UTF-8", at);
       at += length;
     }

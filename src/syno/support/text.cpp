@@ -55,6 +55,26 @@ std::string digits_text(double value) {
   return is_whole(value) ? std::to_string(static_cast<std::int64_t>(value)) : number_text(value);
 }
 
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+  }
+  // Neither longer than need be, nor half of a surrogate pair, nor beyond Unicode.
+  const unsigned second = byte(1);
+  const bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) ||
+                     (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90);
+  return wrong ? 0 : length;
+}
+
 void Cursor::expect(char c, const std::string& why) {
   if (!accept(c)) fail("expected '" + std::string(1, c) + "' " + why + ", got " + found());
 }

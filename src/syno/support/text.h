@@ -18,6 +18,9 @@ std::string number_text(double value);
 /// The same, but with all digits of a whole number below 9e15.
 std::string digits_text(double value);
 
+/// How many bytes a character of UTF-8 takes that begins `text`; 0 where none does (RFC 3629, section 4).
+std::size_t utf8_length(std::string_view text);
+
 /// Reads a string from left to right. Errors point at a column, counted from 1.
 class Cursor {
  public:
