@@ -381,11 +381,9 @@ def reads_future(op: Operator, binding: Mapping[str, int], output_dim: int, inpu
     A text that says where an output reads a later input; empty if none does.
     """
 
-def access_tables(op: Operator, binding: Mapping[str, int], most: int = 268435456) -> tuple[list[int], int, tuple[list[int], NDArray[numpy.int64]], list[tuple[list[int], NDArray[numpy.int64]]], list[tuple[list[int], NDArray[numpy.int64]]]]:
+def factors(op: Operator, binding: Mapping[str, int], most: int) -> tuple[list[int], tuple[list[int], list[int], list[int], list[int], list[int]], NDArray[numpy.int64], list[tuple[list[int], NDArray[numpy.int64]]]]:
     """
-    (extents of the variables, how many are output dimensions, data, weights, masks).
-
-    A table is (its variables, an array with a dimension for each of them): the row-major position of the element that a term reads, -1 where a window falls outside.
+    (extents of the variables, (blocks, free, rows, taps, ranks), where the data is read, weights), see factors.h. A weight is (its variables, an array with a dimension for each of them): the row-major position of its element, -1 where a window falls outside.
     """
 
 def mean_square(op: Operator, binding: Mapping[str, int], seed: int = 0) -> float:

@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "syno/features/factors.h"
 #include "syno/interp/access_tables.h"
 #include "syno/interp/causality.h"
 #include "syno/interp/interpreter.h"
@@ -160,23 +161,26 @@ void bind_interp(nb::module_& m) {
       "A text that says where an output reads a later input; empty if none does.");
 
   m.def(
-      "access_tables",
+      "factors",
       [](const Operator& op, const Bound& binding, std::int64_t most) {
         const Values values = resolve(op, binding);
         AccessTables tables;
+        Factors parts;
         {
           const LongCall call;
-          tables = access_tables(op, values, most);
+          tables = access_tables(op, values);
+          parts = factors(tables, TapOrder::kByReads, most);
         }
-        const std::vector<std::int64_t>& extents = tables.extents;
-        return std::tuple(extents, tables.outputs, to_table(std::move(tables.data), extents),
-                          to_tables(std::move(tables.weights), extents),
-                          to_tables(std::move(tables.masks), extents));
+        const auto count = static_cast<std::int64_t>(parts.reads.size());
+        return std::tuple(tables.extents,
+                          std::tuple(parts.blocks, parts.free, parts.rows, parts.taps, parts.ranks),
+                          to_array(Tensor<std::int64_t>{{count}, std::move(parts.reads)}),
+                          to_tables(std::move(tables.weights), tables.extents));
       },
-      "op"_a, "binding"_a, "most"_a = std::int64_t{1} << 28,
-      "(extents of the variables, how many are output dimensions, data, weights, masks).\n\n"
-      "A table is (its variables, an array with a dimension for each of them): the row-major "
-      "position of the element that a term reads, -1 where a window falls outside.");
+      "op"_a, "binding"_a, "most"_a,
+      "(extents of the variables, (blocks, free, rows, taps, ranks), where the data is read, "
+      "weights), see factors.h. A weight is (its variables, an array with a dimension for each of "
+      "them): the row-major position of its element, -1 where a window falls outside.");
 
   m.def(
       "mean_square",

@@ -100,28 +100,15 @@ class Factors:
         if not shapes.weights:
             raise UserError("the operator has no weights, so there is nothing to fit")
         bound = dict(binding) | {operator.batch: 1}
-        tables = _core.access_tables(operator._core, operator.complete(bound))
-        extents, outputs, data, weights, masks = tables
-        by_data = set(data[0]).union(*(mask[0] for mask in masks)) - {0}
-        by_weights = set().union(*(weight[0] for weight in weights))
-        out = range(1, outputs)
-        reduced = range(outputs, len(extents))
-        blocks = [v for v in out if v in by_data and v in by_weights]
-        rows = [v for v in out if v in by_data and v not in by_weights]
-        free = [v for v in out if v not in by_data]
-        # In an order of what they gather, so that operators that gather the same have equal P.
-        taps = sorted((v for v in reduced if v in by_data), key=lambda v: _along(data, v, extents))
+        extents, groups, reads, weights = _core.factors(
+            operator._core, operator.complete(bound), _MOST
+        )
         if len(extents) > len(string.ascii_letters):
             raise UserError(f"the operator has {len(extents)} variables, too many to fit")
-        sizes = [extents[v] for v in (*blocks, *free, *taps)]
-        if math.prod(sizes) > _MOST:
-            raise UserError(
-                f"the operator is a matrix of {math.prod(sizes)} elements here, too large to fit"
-            )
+        blocks, free, rows, taps, ranks = groups
+        rows = [v for v in rows if v != 0]  # without the batch
         elements = math.prod(shapes.input[1:])
-        patches = _on_grid(data, (*blocks, *rows, *taps), extents)
-        for mask in masks:
-            patches = np.where(_on_grid(mask, (*blocks, *rows, *taps), extents) < 0, -1, patches)
+        held = {v for variables, _ in weights for v in variables}
         letter = string.ascii_letters.__getitem__
 
         def sizes_of(group: Sequence[int]) -> tuple[int, ...]:
@@ -132,14 +119,14 @@ class Factors:
             sizes_of(free),
             sizes_of(rows),
             sizes_of(taps),
-            torch.from_numpy(np.where(patches < 0, elements, patches).reshape(-1)),
+            torch.from_numpy(np.where(reads < 0, elements, reads)),
             tuple(v - 1 for v in (*blocks, *free, *rows)),
             tuple(
                 _gathered(weight, tuple(shape), letter)
                 for weight, shape in zip(weights, shapes.weights, strict=True)
             ),
             "".join(letter(v) for v in (*blocks, *free, *taps)),
-            math.prod(extents[v] for v in reduced if v not in by_data | by_weights),
+            math.prod(extents[v] for v in ranks if v not in held),
         )
 
     @property
@@ -239,30 +226,6 @@ class Factors:
                 product = product.unsqueeze(place)
         product = product.expand(sizes)
         return product.reshape(self.shape) if out == self.letters else product
-
-
-def _on_grid(
-    table: tuple[Sequence[int], NDArray[np.int64]], over: Sequence[int], extents: Sequence[int]
-) -> NDArray[np.int64]:
-    """A table on the grid of `over`, which has all of its variables but the batch, variable 0."""
-    variables, index = table
-    if variables and variables[0] == 0:
-        variables, index = variables[1:], index[0]
-    place = [over.index(v) for v in variables]
-    index = np.transpose(index, np.argsort(place))
-    shape = [extents[v] if v in variables else 1 for v in over]
-    return np.broadcast_to(index.reshape(shape), [extents[v] for v in over])
-
-
-def _along(
-    table: tuple[Sequence[int], NDArray[np.int64]], variable: int, extents: Sequence[int]
-) -> list[int]:
-    """The positions in a table along one of its variables, with the others in their middles."""
-    variables, index = table
-    middle = tuple(
-        slice(None) if v == variable else 0 if v == 0 else extents[v] // 2 for v in variables
-    )
-    return [int(place) for place in index[middle]]
 
 
 def _gathered(

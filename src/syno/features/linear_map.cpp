@@ -1,9 +1,10 @@
 #include "syno/features/linear_map.h"
 
 #include <algorithm>
-#include <limits>
+#include <numeric>
 #include <string>
 
+#include "syno/features/factors.h"
 #include "syno/interp/interpreter.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
@@ -19,32 +20,6 @@ constexpr std::uint64_t kDirections = 0x646972656374;
 // Uniform of variance 1: no function of the C library, whose last digits differ between machines.
 float centred(CounterRandom& random) {
   return static_cast<float>(3.4641016151377544 * (random.uniform() - 0.5));
-}
-
-bool depends(const AccessTable& table, int variable) {
-  return std::ranges::find(table.variables, variable) != table.variables.end();
-}
-
-// For all values of the variables of `group`, row-major: how far they move a position in an array with a dimension for
-// each of `of`.
-std::vector<std::size_t> offsets(const std::vector<int>& group, const std::vector<int>& of,
-                                 const std::vector<std::int64_t>& extents) {
-  std::vector<std::size_t> found{0};
-  for (const int variable : group) {
-    const auto extent = static_cast<std::size_t>(extents[static_cast<std::size_t>(variable)]);
-    std::size_t stride = 0;
-    if (const auto at = std::ranges::find(of, variable); at != of.end()) {
-      stride = 1;
-      for (auto inner = at + 1; inner != of.end(); ++inner)
-        stride *= static_cast<std::size_t>(extents[static_cast<std::size_t>(*inner)]);
-    }
-    std::vector<std::size_t> next;
-    next.reserve(found.size() * extent);
-    for (const std::size_t base : found)
-      for (std::size_t i = 0; i < extent; ++i) next.push_back(base + i * stride);
-    found = std::move(next);
-  }
-  return found;
 }
 
 std::size_t product(const std::vector<std::int64_t>& extents) {
@@ -77,59 +52,34 @@ LinearMap::LinearMap(const Operator& op, const Values& values, std::uint64_t see
   inputs_ = product(input_);
   outputs_ = product(output_);
 
-  const auto by_data = [&](int v) {
-    return depends(tables.data, v) ||
-           std::ranges::any_of(tables.masks, [&](const AccessTable& m) { return depends(m, v); });
-  };
-  const auto by_weights = [&](int v) {
-    return std::ranges::any_of(tables.weights, [&](const AccessTable& w) { return depends(w, v); });
-  };
-  std::vector<int> blocks, free, rows, taps, ranks, outer;
-  for (int v = 0; v < static_cast<int>(extents.size()); ++v) {
-    if (v < tables.outputs) {
-      outer.push_back(v);
-      (!by_data(v) ? free : by_weights(v) ? blocks : rows).push_back(v);
-    } else {
-      (by_data(v) ? taps : ranks).push_back(v);
-    }
-  }
-  of_block_ = offsets(blocks, outer, extents);
-  of_free_ = offsets(free, outer, extents);
-  of_row_ = offsets(rows, outer, extents);
+  const Factors parts = factors(tables, TapOrder::kAscending, most);
+  std::vector<int> outer(static_cast<std::size_t>(tables.outputs));
+  std::iota(outer.begin(), outer.end(), 0);
+  of_block_ = grid_offsets(parts.blocks, outer, extents);
+  of_free_ = grid_offsets(parts.free, outer, extents);
+  of_row_ = grid_offsets(parts.rows, outer, extents);
   blocks_ = of_block_.size();
   free_ = of_free_.size();
   rows_ = of_row_.size();
-  taps_ = offsets(taps, {}, extents).size();
-  ranks_ = offsets(ranks, {}, extents).size();
+  taps_ = grid_offsets(parts.taps, {}, extents).size();
+  ranks_ = grid_offsets(parts.ranks, {}, extents).size();
   place_.resize(outputs_);
   for (std::uint32_t b = 0; b < blocks_; ++b)
     for (std::uint32_t f = 0; f < free_; ++f)
       for (std::uint32_t r = 0; r < rows_; ++r)
         place_[of_block_[b] + of_free_[f] + of_row_[r]] = {b, f, r};
 
-  read_.assign(blocks_ * rows_ * taps_, 0);
-  const auto read_through = [&](const AccessTable& table, bool is_mask) {
-    const Offsets block = offsets(blocks, table.variables, extents);
-    const Offsets row = offsets(rows, table.variables, extents);
-    const Offsets tap = offsets(taps, table.variables, extents);
-    std::size_t i = 0;
-    for (std::size_t b = 0; b < blocks_; ++b)
-      for (std::size_t r = 0; r < rows_; ++r)
-        for (std::size_t t = 0; t < taps_; ++t, ++i) {
-          const std::int64_t at = table.index[block[b] + row[r] + tap[t]];
-          if (!is_mask || at < 0) read_[i] = static_cast<std::int32_t>(at);
-        }
-  };
-  read_through(tables.data, false);
-  for (const AccessTable& mask : tables.masks) read_through(mask, true);
+  read_.reserve(parts.reads.size());
+  for (const std::int64_t at : parts.reads) read_.push_back(static_cast<std::int32_t>(at));
 
   for (std::size_t k = 0; k < tables.weights.size(); ++k) {
     const AccessTable& table = tables.weights[k];
     weights_.emplace_back(product(shapes.weights[k]));
-    gathered_.push_back(
-        {table.index, std::vector<float>(table.index.size()),
-         offsets(blocks, table.variables, extents), offsets(free, table.variables, extents),
-         offsets(taps, table.variables, extents), offsets(ranks, table.variables, extents)});
+    gathered_.push_back({table.index, std::vector<float>(table.index.size()),
+                         grid_offsets(parts.blocks, table.variables, extents),
+                         grid_offsets(parts.free, table.variables, extents),
+                         grid_offsets(parts.taps, table.variables, extents),
+                         grid_offsets(parts.ranks, table.variables, extents)});
   }
   sample_weights(seed);
 }

@@ -1,11 +1,4 @@
-// An operator under one binding as a linear map with random weights, taken apart into a matrix and a gather.
-//
-//     y[block, free, row] = sum over taps of W[block, free, tap] * x[read(block, row, tap)]
-//     W[block, free, tap] = sum over ranks of the product over k of w_k[...]
-//
-// The variables of an operator are its output dimensions and its reductions. `rows` are output dimensions that the data
-// depends on, `blocks` those that the data and a weight depend on, `free` the others; `taps` are reductions that the
-// data depends on, `ranks` the others. For a convolution, W is its weight as a matrix.
+// An operator under one binding as a linear map with random weights, taken apart as factors.h says.
 #pragma once
 
 #include <array>
