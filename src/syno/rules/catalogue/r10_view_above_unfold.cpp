@@ -1,26 +1,30 @@
 #include <cstdlib>
 
 #include "syno/rules/catalogue.h"
+#include "syno/rules/forms.h"
 #include "syno/rules/near.h"
-#include "syno/rules/rebuild.h"
 
 namespace syno {
 namespace {
 
-// The Unfold that made `id`, if no weight holds that; null otherwise.
-const Step* unfold_of(const RuleContext& c, CoordinateId id) {
-  return is_unshared(c.graph, id, Primitive::kUnfold) ? c.graph.producer(id) : nullptr;
-}
-
-const Step* unfold_below_shift(const RuleContext& c) {
-  return c.step.primitive == Primitive::kShift ? unfold_of(c, c.step.in[0]) : nullptr;
-}
-const Step* unfold_below_split(const RuleContext& c) {
-  return c.step.primitive == Primitive::kSplit ? unfold_of(c, c.step.in[1]) : nullptr;
-}
-const Step* unfold_below_merge(const RuleContext& c) {
-  return c.step.primitive == Primitive::kMerge ? unfold_of(c, c.step.in[0]) : nullptr;
-}
+constexpr Forms kShift{.rejected =
+                           "unfold h r -> t\n"
+                           "shift t D",
+                       .kept =
+                           "shift h D -> u\n"
+                           "unfold u r"};
+constexpr Forms kSplit{.rejected =
+                           "unfold h r -> t\n"
+                           "split i t",
+                       .kept =
+                           "split i h -> u\n"
+                           "unfold u r"};
+constexpr Forms kMerge{.rejected =
+                           "unfold h r -> t\n"
+                           "merge t B",
+                       .kept =
+                           "merge h B -> q m\n"
+                           "unfold m r"};
 
 std::int64_t window(const RuleContext& c, const Step& unfold, const Values& values) {
   return value_of(c.graph.extent(unfold.in[1]), values);
@@ -28,62 +32,30 @@ std::int64_t window(const RuleContext& c, const Step& unfold, const Values& valu
 
 // Positions from which some place of the window, cyclically shifted or not, is beyond an end.
 double shift_share(const RuleContext& c, const Values& values) {
-  const Step& unfold = *unfold_below_shift(c);
+  const Step& unfold = *form_below<kShift>(c);
   return hit_share(c.graph, unfold.in[0], window(c, unfold, values) - 1 + std::abs(c.step.amount),
                    value_of(c.graph.extent(unfold.in[0]), values), values);
 }
 // Positions of a block from which some place of the window is outside.
 double split_share(const RuleContext& c, const Values& values) {
-  const Step& unfold = *unfold_below_split(c);
+  const Step& unfold = *form_below<kSplit>(c);
   return hit_share(c.graph, unfold.in[0], window(c, unfold, values) - 1,
                    value_of(c.graph.extent(unfold.in[0]), values), values);
 }
 double merge_share(const RuleContext& c, const Values& values) {
-  const Step& unfold = *unfold_below_merge(c);
+  const Step& unfold = *form_below<kMerge>(c);
   return hit_share(c.graph, unfold.in[0], window(c, unfold, values) - 1,
                    value_of(c.step.size, values), values);
 }
 
 bool shift_matches(const RuleContext& c) {
-  return unfold_below_shift(c) != nullptr && is_near(c, shift_share);
+  return form_below<kShift>(c) != nullptr && is_near(c, shift_share);
 }
 bool split_matches(const RuleContext& c) {
-  return unfold_below_split(c) != nullptr && is_near(c, split_share);
+  return form_below<kSplit>(c) != nullptr && is_near(c, split_share);
 }
 bool merge_matches(const RuleContext& c) {
-  return unfold_below_merge(c) != nullptr && is_near(c, merge_share);
-}
-
-// Everything but the Unfold.
-Rebuild without(const RuleContext& c, const Step& unfold) {
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, unfold.out[0])});
-  return rebuild;
-}
-
-std::optional<Graph> shift_rewrite(const RuleContext& c) {
-  const Step& unfold = *unfold_below_shift(c);
-  Rebuild rebuild = without(c, unfold);
-  const Step shifted = rebuild.add(Step::shift(rebuild.now(unfold.in[0]), c.step.amount));
-  rebuild.add(Step::unfold(shifted.out[0], rebuild.now(unfold.in[1]), unfold.causal));
-  return rebuild.graph();
-}
-
-std::optional<Graph> split_rewrite(const RuleContext& c) {
-  const Step& unfold = *unfold_below_split(c);
-  if (c.step.in[0] == unfold.in[0]) return std::nullopt;
-  Rebuild rebuild = without(c, unfold);
-  const Step split = rebuild.add(Step::split(rebuild.now(c.step.in[0]), rebuild.now(unfold.in[0])));
-  rebuild.add(Step::unfold(split.out[0], rebuild.now(unfold.in[1]), unfold.causal));
-  return rebuild.graph();
-}
-
-std::optional<Graph> merge_rewrite(const RuleContext& c) {
-  const Step& unfold = *unfold_below_merge(c);
-  Rebuild rebuild = without(c, unfold);
-  const Step merged = rebuild.add(Step::merge(rebuild.now(unfold.in[0]), c.step.size));
-  rebuild.add(Step::unfold(merged.out[1], rebuild.now(unfold.in[1]), unfold.causal));
-  return rebuild.graph();
+  return form_below<kMerge>(c) != nullptr && is_near(c, merge_share);
 }
 
 }  // namespace
@@ -105,7 +77,7 @@ Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; shift(c, 1) is rejected; shift(h, 1) -> u; unfold(u, r) is kept.)",
     .steps = {Primitive::kShift},
     .matches = shift_matches,
-    .rewrite = shift_rewrite,
+    .rewrite = form_rewrite<kShift>,
     .share = shift_share,
     .version = "ae9e92f0",
 };
@@ -127,7 +99,7 @@ Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; split(i, c) is rejected; split(i, h) -> t; unfold(t, r) is kept.)",
     .steps = {Primitive::kSplit},
     .matches = split_matches,
-    .rewrite = split_rewrite,
+    .rewrite = form_rewrite<kSplit>,
     .share = split_share,
     .version = "7232901c",
 };
@@ -150,7 +122,7 @@ Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; merge(c, g) is rejected; merge(h, g) -> q, m; unfold(m, r) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,
-    .rewrite = merge_rewrite,
+    .rewrite = form_rewrite<kMerge>,
     .share = merge_share,
     .version = "38ef263e",
 };

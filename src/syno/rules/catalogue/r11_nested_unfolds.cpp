@@ -1,23 +1,28 @@
 #include <algorithm>
 
 #include "syno/rules/catalogue.h"
+#include "syno/rules/forms.h"
 #include "syno/rules/free_region.h"
 #include "syno/rules/near.h"
-#include "syno/rules/rebuild.h"
 #include "syno/spec/size_values.h"
 
 namespace syno {
 namespace {
 
+constexpr Forms kForms{.rejected =
+                           "unfold h r -> t\n"
+                           "unfold t q",
+                       .kept =
+                           "unfold h q -> u\n"
+                           "unfold u r"};
+
 // The Unfold below an Unfold with a smaller window, if no weight holds what is between; null otherwise.
 const Step* larger_below(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kUnfold ||
-      !is_unshared(c.graph, c.step.in[0], Primitive::kUnfold))
-    return nullptr;
-  const Step& below = *c.graph.producer(c.step.in[0]);
+  const Step* below = form_below<kForms>(c);
+  if (below == nullptr) return nullptr;
   SizeTable& table = SizeTable::of(c.spec);
-  const double large = table.at(c.spec, c.graph.extent(below.in[1])).sum;
-  return table.at(c.spec, c.graph.extent(c.step.in[1])).sum < large ? &below : nullptr;
+  const double large = table.at(c.spec, c.graph.extent(below->in[1])).sum;
+  return table.at(c.spec, c.graph.extent(c.step.in[1])).sum < large ? below : nullptr;
 }
 
 // Positions from which some place of the larger window is outside; the smaller one leaves at no other.
@@ -34,13 +39,7 @@ bool matches(const RuleContext& c) {
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
-  const Step& below = *larger_below(c);
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, below.out[0])});
-  const Step small =
-      rebuild.add(Step::unfold(rebuild.now(below.in[0]), rebuild.now(c.step.in[1]), c.step.causal));
-  rebuild.add(Step::unfold(small.out[0], rebuild.now(below.in[1]), below.causal));
-  return rebuild.graph();
+  return larger_below(c) == nullptr ? std::nullopt : form_rewrite<kForms>(c);
 }
 
 }  // namespace

@@ -1,60 +1,42 @@
 #include <cstdlib>
 
 #include "syno/rules/catalogue.h"
+#include "syno/rules/forms.h"
 #include "syno/rules/near.h"
-#include "syno/rules/rebuild.h"
 
 namespace syno {
 namespace {
 
-const Step* split_below(const RuleContext& c) {
-  return c.step.primitive == Primitive::kShift &&
-                 is_unshared(c.graph, c.step.in[0], Primitive::kSplit)
-             ? c.graph.producer(c.step.in[0])
-             : nullptr;
-}
-const Step* shift_below(const RuleContext& c) {
-  return c.step.primitive == Primitive::kMerge &&
-                 is_unshared(c.graph, c.step.in[0], Primitive::kShift)
-             ? c.graph.producer(c.step.in[0])
-             : nullptr;
-}
+constexpr Forms kSplit{.rejected =
+                           "split h r -> t\n"
+                           "shift t D",
+                       .kept =
+                           "shift r D -> u\n"
+                           "split h u"};
+constexpr Forms kMerge{.rejected =
+                           "shift h D -> t\n"
+                           "merge t B",
+                       .kept =
+                           "merge h B -> q m\n"
+                           "shift m D"};
 
 // Positions of a block that a cyclic shift takes into the next one.
 double split_share(const RuleContext& c, const Values& values) {
-  const CoordinateId minor = split_below(c)->in[1];
+  const CoordinateId minor = form_below<kSplit>(c)->in[1];
   return hit_share(c.graph, minor, std::abs(c.step.amount), value_of(c.graph.extent(minor), values),
                    values);
 }
 double merge_share(const RuleContext& c, const Values& values) {
-  const Step& shift = *shift_below(c);
+  const Step& shift = *form_below<kMerge>(c);
   return hit_share(c.graph, shift.in[0], std::abs(shift.amount), value_of(c.step.size, values),
                    values);
 }
 
 bool split_matches(const RuleContext& c) {
-  return split_below(c) != nullptr && is_near(c, split_share);
+  return form_below<kSplit>(c) != nullptr && is_near(c, split_share);
 }
 bool merge_matches(const RuleContext& c) {
-  return shift_below(c) != nullptr && is_near(c, merge_share);
-}
-
-std::optional<Graph> split_rewrite(const RuleContext& c) {
-  const Step& split = *split_below(c);
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, split.out[0])});
-  const Step shifted = rebuild.add(Step::shift(rebuild.now(split.in[1]), c.step.amount));
-  rebuild.add(Step::split(rebuild.now(split.in[0]), shifted.out[0]));
-  return rebuild.graph();
-}
-
-std::optional<Graph> merge_rewrite(const RuleContext& c) {
-  const Step& shift = *shift_below(c);
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, shift.out[0])});
-  const Step merged = rebuild.add(Step::merge(rebuild.now(shift.in[0]), c.step.size));
-  rebuild.add(Step::shift(merged.out[1], shift.amount));
-  return rebuild.graph();
+  return form_below<kMerge>(c) != nullptr && is_near(c, merge_share);
 }
 
 }  // namespace
@@ -76,7 +58,7 @@ Example:   split(i, h) -> t; shift(t, 1) is rejected; shift(h, 1) -> u; split(i,
            are kept.)",
     .steps = {Primitive::kShift},
     .matches = split_matches,
-    .rewrite = split_rewrite,
+    .rewrite = form_rewrite<kSplit>,
     .share = split_share,
     .version = "af38ab24",
 };
@@ -99,7 +81,7 @@ Example:   shift(h, 1) -> u; merge(u, g) is rejected; merge(h, g) -> q, m; shift
            both are kept.)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,
-    .rewrite = merge_rewrite,
+    .rewrite = form_rewrite<kMerge>,
     .share = merge_share,
     .version = "34c008ac",
 };

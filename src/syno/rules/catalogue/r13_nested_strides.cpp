@@ -1,21 +1,13 @@
 #include "syno/rules/catalogue.h"
-#include "syno/rules/rebuild.h"
+#include "syno/rules/forms.h"
 
 namespace syno {
 namespace {
 
-bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kStride &&
-         is_unshared(c.graph, c.step.in[0], Primitive::kStride);
-}
-
-std::optional<Graph> rewrite(const RuleContext& c) {
-  const Step& below = *c.graph.producer(c.step.in[0]);
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, below.out[0])});
-  rebuild.add(Step::stride(rebuild.now(below.in[0]), below.size * c.step.size));
-  return rebuild.graph();
-}
+constexpr Forms kForms{.rejected =
+                           "stride h S -> t\n"
+                           "stride t T",
+                       .kept = "stride h S*T"};
 
 }  // namespace
 
@@ -31,8 +23,8 @@ Soundness: exact
 Status:    unreleased, new after 0.1
 Example:   stride(h, s) -> c; stride(c, k) is rejected; stride(h, k*s) is kept.)",
     .steps = {Primitive::kStride},
-    .matches = matches,
-    .rewrite = rewrite,
+    .matches = form_matches<kForms>,
+    .rewrite = form_rewrite<kForms>,
     .version = "31c4c8ee",
 };
 

@@ -1,22 +1,15 @@
 #include "syno/rules/catalogue.h"
-#include "syno/rules/rebuild.h"
+#include "syno/rules/forms.h"
 
 namespace syno {
 namespace {
 
-bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kStride &&
-         is_unshared(c.graph, c.step.in[0], Primitive::kSplit);
-}
-
-std::optional<Graph> rewrite(const RuleContext& c) {
-  const Step& split = *c.graph.producer(c.step.in[0]);
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
-  const Step strided = rebuild.add(Step::stride(rebuild.now(split.in[1]), c.step.size));
-  rebuild.add(Step::split(rebuild.now(split.in[0]), strided.out[0]));
-  return rebuild.graph();
-}
+constexpr Forms kForms{.rejected =
+                           "split h r -> t\n"
+                           "stride t S",
+                       .kept =
+                           "stride r S -> u\n"
+                           "split h u"};
 
 }  // namespace
 
@@ -32,8 +25,8 @@ Soundness: exact
 Status:    unreleased, new after 0.1
 Example:   split(h, r:[k]) -> c; stride(c, s) is rejected; stride(r, s) -> u; split(h, u) is kept.)",
     .steps = {Primitive::kStride},
-    .matches = matches,
-    .rewrite = rewrite,
+    .matches = form_matches<kForms>,
+    .rewrite = form_rewrite<kForms>,
     .version = "1c3def06",
 };
 

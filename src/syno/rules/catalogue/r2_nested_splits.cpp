@@ -1,22 +1,15 @@
 #include "syno/rules/catalogue.h"
-#include "syno/rules/rebuild.h"
+#include "syno/rules/forms.h"
 
 namespace syno {
 namespace {
 
-bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kSplit &&
-         is_unshared(c.graph, c.step.in[1], Primitive::kSplit);
-}
-
-std::optional<Graph> rewrite(const RuleContext& c) {
-  const Step& inner = *c.graph.producer(c.step.in[1]);
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, c.step.in[1])});
-  const Step left = rebuild.add(Step::split(rebuild.now(c.step.in[0]), rebuild.now(inner.in[0])));
-  rebuild.add(Step::split(left.out[0], rebuild.now(inner.in[1])));
-  return rebuild.graph();
-}
+constexpr Forms kForms{.rejected =
+                           "split b c -> t\n"
+                           "split a t",
+                       .kept =
+                           "split a b -> u\n"
+                           "split u c"};
 
 }  // namespace
 
@@ -31,8 +24,8 @@ Soundness: exact
 Status:    stable since 0.1
 Example:   split(o, split(q, r)) is rejected; split(split(o, q), r) is kept.)",
     .steps = {Primitive::kSplit},
-    .matches = matches,
-    .rewrite = rewrite,
+    .matches = form_matches<kForms>,
+    .rewrite = form_rewrite<kForms>,
     .version = "7439d612",
 };
 

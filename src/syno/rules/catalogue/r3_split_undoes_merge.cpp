@@ -1,21 +1,13 @@
 #include "syno/rules/catalogue.h"
-#include "syno/rules/rebuild.h"
+#include "syno/rules/forms.h"
 
 namespace syno {
 namespace {
 
-bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kSplit) return false;
-  const auto [i, j] = c.step.in;
-  return is_unshared(c.graph, i, Primitive::kMerge) && is_unshared(c.graph, j, Primitive::kMerge) &&
-         step_of(c.graph, i) == step_of(c.graph, j) && c.graph.coordinate(i).index == 0;
-}
-
-std::optional<Graph> rewrite(const RuleContext& c) {
-  Rebuild rebuild(c);
-  rebuild.copy_all_but({step_of(c.graph, c.step.in[0])});
-  return rebuild.graph();
-}
+constexpr Forms kForms{.rejected =
+                           "merge h B -> q m\n"
+                           "split q m",
+                       .kept = ""};
 
 }  // namespace
 
@@ -30,8 +22,8 @@ Soundness: exact
 Status:    stable since 0.1
 Example:   merge(h, s) -> q, m; split(q, m) is rejected; h is kept.)",
     .steps = {Primitive::kSplit},
-    .matches = matches,
-    .rewrite = rewrite,
+    .matches = form_matches<kForms>,
+    .rewrite = form_rewrite<kForms>,
     .drops_steps = true,
     .version = "3d778ab0",
 };
