@@ -129,7 +129,7 @@ bool CompletionBound::may_complete_with_more(const State& state, int steps) {
     if (!space_.affords(state, sizes_.size(id))) continue;
     State next = state;
     Move move;
-    move.primitive = Primitive::kReduce;
+    move.primitive = kReductionPrimitive;
     move.size = id;
     if (space_.advance(next, move).empty() && may_complete_with_more(next, steps - 1)) return true;
   }

@@ -86,8 +86,11 @@ State StateSpace::root() const {
 // window slides over may be smaller, too.
 bool StateSpace::may_be_held(const State& state, SizeId size) const {
   if (state.weight_count() >= spec_.limits().max_weights) return false;
-  if (has_left(state, Primitive::kMerge)) return true;
-  if (has_left(state, Primitive::kUnfold) && sizes_.is_window(size)) return true;
+  for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+    const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
+    if (!has_left(state, info.primitive)) continue;
+    if (info.cuts() || (info.slides() && sizes_.is_window(size))) return true;
+  }
   return affords_share(state, sizes_.size(size));
 }
 
@@ -267,7 +270,7 @@ void StateSpace::add_reductions(const State& state, std::vector<Move>& out) {
   for (const SizeId id : reductions_after(state)) {
     if (!affords(state, sizes_.size(id))) continue;
     Move move;
-    move.primitive = Primitive::kReduce;
+    move.primitive = kReductionPrimitive;
     move.size = id;
     out.push_back(move);
   }
@@ -277,7 +280,7 @@ void StateSpace::add_reductions(const State& state, std::vector<Move>& out) {
 void StateSpace::add_contractions(const State& state, bool restricted, std::vector<Move>& out) {
   if (state.weight_count() >= spec_.limits().max_weights) return;
   Move move;
-  move.primitive = Primitive::kContract;
+  move.primitive = kContractionPrimitive;
   const auto visit = [&](auto&& self, State& budgets, std::size_t place, bool leaves) -> void {
     if (place == state.size) {
       if (move.roles != 0 && (leaves || spec_.limits().element_wise_weights)) out.push_back(move);
@@ -343,6 +346,16 @@ void StateSpace::add_views(const State& state, std::vector<Move>& out) {
     move.causal = causal;
     out.push_back(move);
   };
+  // What takes one coordinate and only repeats comes last.
+  InlineVector<const PrimitiveInfo*, kPrimitiveCount> of_two;
+  InlineVector<const PrimitiveInfo*, kPrimitiveCount> of_one;
+  for (const StepKind kind : {StepKind::kView, StepKind::kRepetition}) {
+    for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
+      const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
+      if (info.kind == kind && has_left(state, info.primitive))
+        (info.consumes == 2 ? of_two : of_one).push_back(&info);
+    }
+  }
   for (std::size_t i = 0; i < state.size; ++i) {
     const Slot& slot = state.slots[i];
     if (slot.passed) continue;
@@ -350,29 +363,38 @@ void StateSpace::add_views(const State& state, std::vector<Move>& out) {
       const Slot& other = state.slots[j];
       if (i == j || other.passed || !first(i, j) || !first(j, i)) continue;
       if (i > j && slot.untouched() && other.untouched() && slot.size == other.size) continue;
-      if (has_left(state, Primitive::kSplit)) emit(Primitive::kSplit, i, j, kNoSize, 0, false);
-      if (has_left(state, Primitive::kUnfold) && sizes_.is_window(other.size) &&
-          sizes_.slides(slot.size, other.size))
-        emit(Primitive::kUnfold, i, j, kNoSize, 0, slot.causal);
+      for (const PrimitiveInfo* info : of_two) {
+        if (!info->slides()) {
+          emit(info->primitive, i, j, kNoSize, 0, false);
+        } else if (sizes_.is_window(other.size) && sizes_.slides(slot.size, other.size)) {
+          emit(info->primitive, i, j, kNoSize, 0, slot.causal);
+        }
+      }
     }
     if (!first(i, kMaxFrontier)) continue;
-    if (has_left(state, Primitive::kMerge)) {
-      const std::vector<SizeId>& blocks = sizes_.blocks(slot.size);
-      for (const SizeId block : blocks) emit(Primitive::kMerge, i, 0, block, 0, false);
-    }
-    if (has_left(state, Primitive::kShift)) {
-      for (std::int64_t amount = 1; amount <= limits.max_shift_amount; ++amount) {
-        emit(Primitive::kShift, i, 0, kNoSize, static_cast<int>(amount), false);
-        if (limits.negative_shifts)
-          emit(Primitive::kShift, i, 0, kNoSize, static_cast<int>(-amount), false);
+    for (const PrimitiveInfo* info : of_one) {
+      const auto with_size = [&](SizeId size) { emit(info->primitive, i, 0, size, 0, false); };
+      switch (info->argument) {
+        case Argument::kBlock:
+          for (const SizeId block : sizes_.blocks(slot.size)) with_size(block);
+          break;
+        case Argument::kFactor:
+          for (const SizeId factor : sizes_.universe())
+            if (affords(state, sizes_.size(factor))) with_size(factor);
+          break;
+        case Argument::kAmount:
+          for (std::int64_t amount = 1; amount <= limits.max_shift_amount; ++amount) {
+            emit(info->primitive, i, 0, kNoSize, static_cast<int>(amount), false);
+            if (limits.negative_shifts)
+              emit(info->primitive, i, 0, kNoSize, static_cast<int>(-amount), false);
+          }
+          break;
+        case Argument::kNone:
+        case Argument::kExtent:
+        case Argument::kCausal:
+        case Argument::kRoles: with_size(kNoSize); break;
       }
     }
-    if (has_left(state, Primitive::kStride)) {
-      for (const SizeId factor : sizes_.universe()) {
-        if (affords(state, sizes_.size(factor))) emit(Primitive::kStride, i, 0, factor, 0, false);
-      }
-    }
-    if (has_left(state, Primitive::kExpand)) emit(Primitive::kExpand, i, 0, kNoSize, 0, false);
   }
 }
 
