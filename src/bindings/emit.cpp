@@ -2,9 +2,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "syno/emit/cpp/cpp.h"
+#include "syno/emit/cpp/network.h"
 #include "syno/emit/cpp/phases.h"
 #include "syno/emit/cpp/tuning.h"
 #include "syno/emit/pytorch/pytorch.h"
@@ -19,6 +21,52 @@ namespace {
 
 std::pair<std::string, std::string> text_and_manifest(Source source) {
   return {std::move(source.text), source.manifest.json()};
+}
+
+using OperandData = std::pair<std::string, std::int64_t>;
+/// Layer, samples, x, channel, residual, y.
+using CallData = std::tuple<int, std::int64_t, OperandData, OperandData, OperandData, OperandData>;
+/// About, code, call.
+using NetworkStepData = std::tuple<std::string, std::string, std::optional<CallData>>;
+/// Kernel, elements of the weights.
+using LayerData = std::pair<int, std::vector<std::int64_t>>;
+
+NetworkStep network_step(const NetworkStepData& data) {
+  const auto& [about, code, call] = data;
+  NetworkStep step{about, code, std::nullopt};
+  if (call) {
+    const auto& [layer, samples, x, channel, residual, y] = *call;
+    const auto operand = [](const OperandData& given) {
+      return NetworkOperand{given.first, given.second};
+    };
+    step.call =
+        NetworkCall{layer, samples, operand(x), operand(channel), operand(residual), operand(y)};
+  }
+  return step;
+}
+
+std::tuple<std::string, std::string, std::size_t> network_source(
+    std::string name, std::string file, std::string library, std::vector<std::string> kernels,
+    const std::vector<LayerData>& layers, const std::vector<NetworkStepData>& steps,
+    std::vector<std::int64_t> input, std::vector<std::int64_t> output, std::int64_t tokens,
+    std::int64_t arena, std::int64_t constants, std::int64_t floats, std::uint64_t fingerprint) {
+  NetworkProgram program{.name = std::move(name),
+                         .file = std::move(file),
+                         .library = std::move(library),
+                         .kernels = std::move(kernels),
+                         .layers = {},
+                         .steps = {},
+                         .input = std::move(input),
+                         .output = std::move(output),
+                         .tokens = tokens,
+                         .arena = arena,
+                         .constants = constants,
+                         .floats = floats,
+                         .fingerprint = fingerprint};
+  for (const auto& [kernel, weights] : layers) program.layers.push_back({kernel, weights});
+  for (const NetworkStepData& step : steps) program.steps.push_back(network_step(step));
+  NetworkSource made = emit_network(program);
+  return {std::move(made.code), std::move(made.header), made.parts};
 }
 
 }  // namespace
@@ -134,6 +182,10 @@ void bind_emit(nb::module_& m) {
       "images: number of elements of the batch that are processed together; 0 chooses.");
   m.def("training_runtime", &training_runtime,
         "The text before the first operator, which emit_training omits with with_runtime=False.");
+  m.def("emit_network", &network_source, nb::kw_only(), "name"_a, "file"_a, "library"_a,
+        "kernels"_a, "layers"_a, "steps"_a, "input"_a, "output"_a, "tokens"_a, "arena"_a,
+        "constants"_a, "floats"_a, "fingerprint"_a,
+        "(code, header, parts) of a network as one C++ source, see network.h.");
 }
 
 }  // namespace syno::bindings

@@ -1,4 +1,9 @@
+#include "syno/emit/cpp/network_text.h"
 
+namespace syno::cpp {
+
+std::string_view network_plain() {
+  return R"source(
 // --- what is no operator -------------------------------------------------------------------------
 //
 // Every function computes its team member's part for one image; callers wait between them.
@@ -350,3 +355,7 @@ inline void pad_row(const float* x, float* y, long length, long whole) {
 }
 
 }  // namespace
+)source";
+}
+
+}  // namespace syno::cpp
