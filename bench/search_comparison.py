@@ -21,8 +21,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from syno._util.figures import load_matplotlib, save_figure
 from syno.operators.summary import identity
+from syno.runs.figures import load_matplotlib, save_figure
 from syno.store import Store
 from syno.store.environment import capture_environment
 from syno.store.summary import StudySummary

@@ -27,7 +27,7 @@ import numpy as np
 
 from syno.features import FEATURES, FeatureTable
 from syno.operators.operator import Operator
-from syno.report.settings import read_specification
+from syno.operators.specification import read_specification
 from syno.store import Store
 from syno.store.environment import capture_environment
 from syno.surrogate import SurrogateData, fit_model, normal_scores

@@ -11,7 +11,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from syno._core import __version__
-from syno._util import helper_process as _helper_process  # noqa: F401  (notes the current folder)
 from syno._util.errors import InternalError, UserError
 from syno.network.sampler import Sampler
 from syno.network.substitute import (
@@ -29,6 +28,7 @@ from syno.network.substitute import (
 )
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.runs import helper_process as _helper_process  # noqa: F401  (notes the current folder)
 from syno.space.explanation import explain, why_not
 from syno.space.options import SpaceOptions
 from syno.space.rule_check import check_rule

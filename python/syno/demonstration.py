@@ -12,12 +12,12 @@ from typing import TypedDict
 from syno import _core
 from syno._util import numbers as fmt
 from syno._util.errors import UserError
-from syno._util.files import write_text
 from syno._util.tables import Table
 from syno.report import Report, gather, write_page, write_pictures
 from syno.report.model import OperatorRow
 from syno.report.pareto import latency, on_front
 from syno.report.sections import fastest_within_a_point
+from syno.runs.files import write_text
 from syno.store import StudySummary
 from syno.store.environment import capture_environment
 

@@ -10,8 +10,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from syno._util.helper_process import find_program
 from syno._util.threads import usable_cores
+from syno.runs.helper_process import find_program
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _LIBRARIES = (
@@ -120,9 +120,9 @@ def _data(given: str | None) -> Check:
 
 
 def _cache() -> Check:
-    from syno._util.cache_folder import cache_folder
     from syno._util.errors import UserError
-    from syno._util.private_files import check_folder
+    from syno.runs.cache_folder import cache_folder
+    from syno.runs.private_files import check_folder
 
     folder = cache_folder()
     try:

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from syno import UserError
-from syno._util.helper_process import find_program
 from syno.codegen.export import cross, formats
 from syno.codegen.export.write import network_subject, operator_subject
 from syno.network import models
 from syno.operators import zoo
+from syno.runs.helper_process import find_program
 
 TARGET = "aarch64-linux-gnu"
 SIZES = {"N": 1, "C_in": 16, "C_out": 16, "H": 8, "W": 8, "k": 3}

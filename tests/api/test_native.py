@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import syno
-from syno._util.cache_folder import cache_folder
 from syno.codegen import native
 from syno.operators import zoo
+from syno.runs.cache_folder import cache_folder
 
 BINDING = {"N": 2, "C_in": 32, "C_out": 48, "H": 9, "W": 11, "g": 4, "s": 2, "k": 3, "C": 20}
 

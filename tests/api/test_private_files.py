@@ -19,13 +19,13 @@ import torch
 from PIL import Image
 
 from syno import UserError
-from syno._util.cache_folder import private_cache, use_private_compiler_caches
-from syno._util.private_files import check_folder, make_private_folder, read_private
 from syno.codegen import native
 from syno.data import load
 from syno.measure import choose_plan
 from syno.network.models import build
 from syno.operators import zoo
+from syno.runs.cache_folder import private_cache, use_private_compiler_caches
+from syno.runs.private_files import check_folder, make_private_folder, read_private
 from syno.train.checkpoint import read_checkpoint, write_checkpoint
 
 OTHER = 12345  # a user without a name

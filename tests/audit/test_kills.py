@@ -22,8 +22,8 @@ import pytest
 from e2e.killing import Search
 from e2e.test_kill import content
 from e2e.test_kill_ladder import decisions, results
+from syno.runs import processes
 from syno.store import Store
-from syno.study.evaluate import processes
 
 pytestmark = [
     pytest.mark.slow,

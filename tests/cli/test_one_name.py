@@ -141,7 +141,7 @@ def test_of_two_that_continue_a_table_the_second_is_refused(
 
 def test_a_file_is_written_by_one(tmp_path: Path) -> None:
     from syno import UserError
-    from syno._util.file_lock import one_writer, written_by_one
+    from syno.runs.file_lock import one_writer, written_by_one
 
     path = tmp_path / "new" / "results.json"
 
@@ -182,7 +182,7 @@ def test_each_function_that_continues_a_file_is_alone_with_it(
     import inspect
 
     from syno import UserError
-    from syno._util.file_lock import written_by_one
+    from syno.runs.file_lock import written_by_one
 
     path = tmp_path / "results"
     function = alone(module, name)

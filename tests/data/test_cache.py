@@ -18,9 +18,9 @@ import pytest
 
 import syno
 from syno import UserError
-from syno._util.cache_folder import cache_folder
 from syno.data import cache, load, load_text, loading
 from syno.data.loading import decode_all
+from syno.runs.cache_folder import cache_folder
 
 
 @pytest.fixture

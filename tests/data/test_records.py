@@ -249,7 +249,7 @@ print(records.fingerprint)
         assert f"cannot write records into '{out}': File too large" in done.stderr
         assert "shards are complete and are kept" in done.stderr
         assert "Traceback" not in done.stderr
-        assert not list(out.glob("*.tmp"))
+        assert not list(out.glob(".*.syno-*"))
         prepare(str(folder), None, out, SMALL)
         assert content(out) == content(whole)
 

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from study.fakes import FakeEvaluator, FakeSpace, RealSpace
 from syno._util.errors import UserError
 from syno.store import Store, database, lease, records
+from syno.store.errors import patiently
 from syno.study import Study, StudySettings
 from syno.study.driver import drive
-from syno.study.patience import patiently
 from syno.study.worker import Bench, work
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from syno.runs import processes
 from syno.store import Store, StudySummary
-from syno.study.evaluate import processes
 
 from .hostile_search import HARM
 

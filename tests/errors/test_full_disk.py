@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from syno import UserError
-from syno._util.files import write_text, write_whole
 from syno.codegen.export import export_network
+from syno.runs.files import write_text, write_whole
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def bundle(path: Path) -> None:
 def figure(path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from syno._util.figures import save_figure
+    from syno.runs.figures import save_figure
 
     save_figure(Figure(), path)
 
@@ -114,7 +114,7 @@ def test_a_pipe_and_a_link_are_written_through(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
     assert target.read_text() == "text"
     code = (
-        "from syno._util.files import write_text\n"
+        "from syno.runs.files import write_text\n"
         "from pathlib import Path\n"
         "write_text(Path('/dev/stdout'), 'x')\n"
     )

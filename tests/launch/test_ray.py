@@ -20,10 +20,10 @@ from launch.fake_worker_process import SPACE
 from study.fakes import FakeSpace
 from syno import RayOptions, SpaceOptions
 from syno._util.errors import UserError
-from syno._util.helper_process import search_path
-from syno._util.process_stat import STATE, stat_fields
 from syno.launch import ray_workers
 from syno.launch.ray_workers import RayWorkers
+from syno.runs.helper_process import search_path
+from syno.runs.processes import STATE, stat_fields
 from syno.store import Store
 from syno.study import Study, StudySettings
 from syno.study.driver import drive

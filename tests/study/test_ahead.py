@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from syno.runs import processes
 from syno.store import Store
 from syno.study import Study, run
-from syno.study.evaluate import ahead, isolated_evaluator, processes
+from syno.study.evaluate import ahead, isolated_evaluator
 from syno.study.evaluate.ahead import Ahead
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 

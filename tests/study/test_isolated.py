@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from syno import UserError
-from syno.study.evaluate import processes
+from syno.runs import processes
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibleError
 from syno.study.observer import Observer

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from syno._util.errors import UserError
-from syno._util.process_stat import STATE, stat_fields
 from syno.options import RayOptions
+from syno.runs.processes import STATE, stat_fields
 from syno.store import Store
 from syno.study import local_workers
 from syno.study.local_workers import LocalWorkers, shared_cores

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from syno.study.evaluate import processes
+from syno.runs import processes
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 
 sys.path.insert(0, str(Path(__file__).parent))

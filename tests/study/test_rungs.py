@@ -13,8 +13,8 @@ from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.data import load
 from syno.network.sampler import Sampler
+from syno.runs import processes
 from syno.study import Ladder, Rung
-from syno.study.evaluate import processes
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.network import Network

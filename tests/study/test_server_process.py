@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from syno import UserError
-from syno.study.evaluate import processes, server_process
+from syno.runs import processes
+from syno.study.evaluate import server_process
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.server_process import ServerProcess
@@ -222,7 +223,7 @@ def test_a_search_that_is_killed_takes_a_stopped_server_along(folder, tmp_path):
         "import functools, os, signal, sys\n"
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import hostile\n"
-        "from syno.study.evaluate import processes\n"
+        "from syno.runs import processes\n"
         "from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator\n"
         "from syno.study.observer import Observer\n"
         "class Watch(Observer):\n"

@@ -14,11 +14,11 @@ import pytest
 import torch
 
 import syno
-from syno._util.cache_folder import cache_folder
 from syno.codegen.native import compiler as native_compiler
 from syno.codegen.torch_op import Kernel
 from syno.codegen.torch_op import library as libraries
 from syno.operators import zoo
+from syno.runs.cache_folder import cache_folder
 
 BINDING = "N=1, C_in=3, C_out=5, H=4, W=6, k=3"
 # A process that makes a kernel, and prints its key and y.

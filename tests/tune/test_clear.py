@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from syno import UserError
-from syno._util.file_lock import locked
+from syno.runs.file_lock import locked
 from syno.tune import Task, read_grid, tasks_of
 from syno.tune.results import FAILED, Results, TaskResult, stored
 

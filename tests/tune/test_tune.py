@@ -182,7 +182,7 @@ def test_a_task_whose_process_is_killed_is_a_failure(
         "-c",
         "import os, sys; print('gone', file=sys.stderr); os.kill(os.getpid(), 11)",
     ]
-    monkeypatch.setattr("syno._util.helper_process.command", lambda module: dead)
+    monkeypatch.setattr("syno.runs.helper_process.command", lambda module: dead)
     (result,) = run_grid([task]).results
     assert result.status == "failed"
     assert "by signal 11" in result.reason and "gone" in result.reason

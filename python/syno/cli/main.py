@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from syno._util.helper_process import protect_command_line
 from syno.cli import output
 from syno.cli.framework import LazyGroup
+from syno.runs.helper_process import protect_command_line
 
 # Each command with a line of help; `syno.cli.commands` has a module of the name.
 COMMANDS = {

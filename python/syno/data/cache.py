@@ -29,10 +29,10 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from syno._util.cache_folder import cache_folder
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.private_files import (
+from syno.runs.cache_folder import cache_folder
+from syno.runs.private_files import (
     check_folder,
     check_open_file,
     make_private_folder,

@@ -31,7 +31,6 @@ import numpy as np
 from PIL import Image
 
 from syno._util.errors import UserError
-from syno._util.files import replacing
 from syno._util.threads import usable_cores
 from syno.data.arrays import Arrays
 from syno.data.decode import Unreadable, read
@@ -41,6 +40,7 @@ from syno.data.random import draws
 from syno.data.record_options import RecordOptions
 from syno.data.records import FORMAT, ROW, Records, read_sealed, seal
 from syno.data.source import Source
+from syno.runs.files import replacing
 
 _log = logging.getLogger("syno.data")
 _PROBE = 48  # images that an estimate looks at
@@ -406,7 +406,7 @@ def _sealed(content: Mapping[str, object]) -> bytes:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    with replacing(path, beside=f"{path.name}.tmp") as to, to.open("wb") as file:
+    with replacing(path) as to, to.open("wb") as file:
         yield file
 
 

@@ -32,8 +32,8 @@ from syno.devices.address import (
 )
 from syno.devices.client import DETAILS, own_versions
 from syno.devices.door import MAGIC, Door
+from syno.runs import processes
 from syno.store.environment import capture_environment
-from syno.study.evaluate import processes
 
 _OPENED, _MISMATCH = MAGIC, MAGIC + 2
 _INT = struct.Struct("<i")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from syno._util.figures import load_matplotlib, save_figure
 from syno.engines.compare import Comparison, NetworkTime
+from syno.runs.figures import load_matplotlib, save_figure
 
 _OWN, _OTHER, _RIVAL = "#1b6ca8", "#b9c2cc", "#c0392b"
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.torch_code import with_own_code
 from syno.codegen.native import no_compiler
 from syno.engines.engine import FLOAT32, Engine
+from syno.runs.cache_folder import use_private_compiler_caches
 
 
 class Eager:

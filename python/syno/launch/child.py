@@ -13,8 +13,8 @@ import os
 import subprocess
 from collections.abc import Mapping
 
-from syno._util import helper_process
 from syno._util.json_types import Json
+from syno.runs import helper_process
 
 _MOST_SAID = 1 << 16  # bytes
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from syno._util import helper_process
 from syno._util.checks import whole
 from syno._util.errors import UserError
 from syno._util.json_types import Json
 from syno.launch.ray_cluster import check_address, is_installed
 from syno.launch.starter import check_reachable, orders
+from syno.runs import helper_process
 from syno.store import Store
 
 _MODULE = "syno.launch.ray_process"

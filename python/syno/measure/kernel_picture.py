@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.figures import load_matplotlib, save_figure
 from syno.measure.kernels import CPP, TUNED, KernelRun, KernelTime
+from syno.runs.figures import load_matplotlib, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

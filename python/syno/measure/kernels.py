@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
 from syno._util.threads import check_threads
 from syno._util.torch_code import with_own_code
@@ -39,6 +38,7 @@ from syno.measure.timing import (
     stream,
 )
 from syno.operators.operator import MOST_PLANS, Operator
+from syno.runs.cache_folder import use_private_compiler_caches
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.
 RESNET18_LAYERS = ((64, 56), (128, 28), (256, 14), (512, 7))

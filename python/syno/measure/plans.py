@@ -20,10 +20,8 @@ import torch
 
 from syno import _core
 from syno._util import checks
-from syno._util.cache_folder import cache_folder, write_cached
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.private_files import check_folder, read_private
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import FLAGS, compile_operator, find_compiler, processor
@@ -43,6 +41,8 @@ from syno.measure.timing import (
 from syno.operators.emitted import load_module, source_hash
 from syno.operators.operator import MOST_PLANS, Operator
 from syno.operators.specification import Binding
+from syno.runs.cache_folder import cache_folder, write_cached
+from syno.runs.private_files import check_folder, read_private
 
 PYTORCH = "pytorch"
 # Emitters whose plans can be timed here.

@@ -46,7 +46,7 @@ def specification_of(
     named = op != "-" and not spelt and not is_file(operator_file(Path(op)))
     if store is None or named:
         return None
-    from syno.report.settings import read_specification
+    from syno.operators.specification import read_specification
     from syno.store import Store
 
     with Store.open(store, read_only=True) as opened:
@@ -254,7 +254,7 @@ def _stored(
     prefix: str, url: str, study: str | None, specification: Specification | None
 ) -> Operator:
     from syno.operators.operator import Operator
-    from syno.report.settings import read_specification
+    from syno.operators.specification import read_specification
     from syno.store import Store
 
     found: dict[str, tuple[str, object]] = {}

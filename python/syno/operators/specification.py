@@ -273,6 +273,12 @@ class Specification:
         )
 
 
+def read_specification(content: object) -> Specification:
+    """Read a specification from what a store or a file of operators holds: its JSON, or the text of
+    it."""
+    return Specification.from_json(content if isinstance(content, str) else json.dumps(content))
+
+
 def checked_binding(binding: Binding | str) -> dict[str, int]:
     """A binding as a dict of positive ints, from a mapping or "C_in=64, H=56".
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from syno._util import checks
 from syno._util.arguments import checked, path
 from syno._util.errors import UserError
-from syno._util.files import write_text
 from syno._util.json_types import Json, JsonObject
 from syno.operators.operator import Operator
 from syno.prediction.device import Device
 from syno.prediction.model import NINETY, LatencyModel, Subject
 from syno.prediction.work import Work, kernel_work, no_work
+from syno.runs.files import write_text
 
 FORMAT = "syno latency predictor"
 VERSION = 1

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from syno._util.helper_process import find_program
 from syno._util.printable import printable
 from syno.report import markup
+from syno.runs.helper_process import find_program
 
 INSTALL_HINT = (
     "Graphviz is not installed, so operators are drawn as text. "

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.errors import UserError
+from syno.operators.specification import read_specification
 from syno.operators.summary import identity
 from syno.report.model import Baseline, LayerGroup, OperatorRow, Report, RungRow, Source, Status
-from syno.report.settings import read_specification, study_settings
+from syno.report.settings import study_settings
 from syno.report.tree import tree
 from syno.store import check_search
 from syno.store.objective import ACCURACY, LOSS, Objective

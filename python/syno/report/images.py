@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
-from syno._util.figures import load_matplotlib
 from syno._util.printable import printable
 from syno.report.charts import bests, faster
 from syno.report.model import Report
 from syno.report.pareto import Cost, front_plot, latency, macs
+from syno.runs.figures import load_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from syno._util import numbers as fmt
 from syno._util.declaration import stored_names
+from syno.operators.specification import read_specification
 from syno.study_options import SearchOptions
 
 if TYPE_CHECKING:
@@ -56,13 +56,6 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def read_specification(content: object) -> Specification:
-    """Read the specification of a study from the content of the store."""
-    from syno.operators.specification import Specification
-
-    return Specification.from_json(content if isinstance(content, str) else json.dumps(content))
 
 
 def _specification(content: object) -> Pairs:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from syno._util.files import write_text, write_whole
 from syno.report import images, page
 from syno.report.model import Report
+from syno.runs.files import write_text, write_whole
 
 
 def write_page(report: Report, path: Path) -> Path:

@@ -11,10 +11,10 @@ from syno import _core
 from syno._util import checks
 from syno._util.arguments import checked, instance, path
 from syno._util.errors import UserError
-from syno._util.files import replacing
 from syno._util.threads import check_threads
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.runs.files import replacing
 from syno.space.options import ENUMERATED_NODES
 from syno.space.orbits import orbits
 from syno.space.rules import Rule, added_rules, rule_set

@@ -18,7 +18,7 @@ from typing import Any
 
 from syno._util import checks
 from syno._util.errors import UserError
-from syno._util.files import write_text
+from syno.runs.files import write_text
 from syno.store.records import (
     BaselineLatency,
     Environment,

@@ -8,7 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from syno._util.helper_process import find_program
+from syno.runs.helper_process import find_program
 from syno.store.records import Environment
 
 # What no result depends on: among them are the files that a command replaces while it runs, such as

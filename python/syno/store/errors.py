@@ -9,12 +9,16 @@ import os
 import shlex
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from syno._util.errors import UserError
+from syno.runs.retry import retried
+
+T = TypeVar("T")
 
 # Less room than this explains an I/O error: SQLite reports some failed writes by that name.
 _FULL_BELOW_BYTES = 1 << 16
@@ -36,6 +40,16 @@ class LeaseLostError(UserError):
 
 class UnavailableError(UserError):
     """The database cannot be reached, or another process keeps it locked: it may be back soon."""
+
+
+def patiently(call: Callable[[], T], note: Callable[[str], None]) -> T:
+    """Return what a call of the store returns, which is repeated as `retried` does if the database
+    cannot be reached.
+
+    Raises:
+        UnavailableError: if it cannot be reached for `PATIENCE_S` seconds.
+    """
+    return retried(call, note, UnavailableError)
 
 
 class DriverLostError(UserError):

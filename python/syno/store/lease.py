@@ -17,7 +17,7 @@ import uuid
 from pathlib import Path
 from typing import ClassVar
 
-from syno._util.process_stat import START, STATE, stat_fields
+from syno.runs.processes import START, STATE, stat_fields
 from syno.store.records import digest, utc_now
 
 EXPIRES_S = 120.0

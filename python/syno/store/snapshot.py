@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from syno._util.errors import UserError
-from syno._util.files import write_whole
+from syno.runs.files import write_whole
 from syno.store.errors import DamagedError, damaged, snapshot_of
 from syno.store.store import Store
 

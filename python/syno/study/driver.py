@@ -16,13 +16,13 @@ from collections.abc import Callable
 
 from syno._util.errors import UserError
 from syno.store import DriverLostError, Evaluation, Outcome, Snapshots
+from syno.store.errors import patiently
 from syno.store.records import OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
 from syno.study.heartbeat import beating
 from syno.study.loop import FINISHED, baseline_failure, default_stopper
 from syno.study.observer import Observer
-from syno.study.patience import patiently
 from syno.study.sparingly import Sparingly
 from syno.study.stoppers import Stopper, StopReason
 from syno.study.study import Study

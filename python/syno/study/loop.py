@@ -11,6 +11,7 @@ from dataclasses import replace
 from syno._util.errors import UserError
 from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome, Snapshots
 from syno.store.documents import Details
+from syno.store.errors import patiently
 from syno.store.records import MOST_FAILURES, OK, REJECTED, TIMEOUT
 from syno.study.answers import Answers, Proposal, in_quarantine
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -19,7 +20,6 @@ from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.observer import Observer
-from syno.study.patience import patiently
 from syno.study.stoppers import (
     ErrorsInARow,
     Evaluations,

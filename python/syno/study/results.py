@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from syno._util import numbers
 from syno._util.arguments import checked, text
 from syno._util.errors import UserError
+from syno.operators.specification import read_specification
 from syno.operators.summary import identity, is_named, short_id
-from syno.report.settings import read_specification
 from syno.store import Evaluation, Store, StudySummary
 from syno.store.overview import best_of, failed, failure_reasons, rejected, trained
 from syno.store.records import BASELINE

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from syno._util.declaration import document, takes
 from syno._util.errors import UserError
 from syno.network.sampler import Sampler
-from syno.operators.specification import Specification
+from syno.operators.specification import Specification, read_specification
 from syno.operators.summary import short_id
-from syno.report.settings import read_specification
 from syno.store import Store, automatic_name
 from syno.study.arguments import Resumption, Search
 from syno.study.budget import chosen_fidelity, chosen_ladder

@@ -13,8 +13,8 @@ from pathlib import Path
 from syno._util import checks
 from syno._util.arguments import checked, flag, integer, optional, path, real, text
 from syno._util.errors import UserError
-from syno._util.files import write_text
 from syno.operators.summary import identity, short_id
+from syno.runs.files import write_text
 from syno.store import Evaluation, Store, StudySummary
 from syno.store.front import pareto_front
 from syno.store.objective import ACCURACY, LOSS, Objective

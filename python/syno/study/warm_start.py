@@ -8,7 +8,7 @@ from pathlib import Path
 from syno._util.errors import UserError
 from syno.features import FeatureTable
 from syno.operators.operator import Operator
-from syno.report.settings import read_specification
+from syno.operators.specification import read_specification
 from syno.store import Store
 from syno.store.overview import ordered, score
 from syno.surrogate import SurrogateData, normal_scores

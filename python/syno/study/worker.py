@@ -21,7 +21,7 @@ from syno._util.checks import names
 from syno._util.errors import UserError
 from syno._util.threads import usable_cores
 from syno.operators.operator import Operator
-from syno.report.settings import read_specification
+from syno.operators.specification import read_specification
 from syno.space.rules import rule_set
 from syno.store import (
     HEARTBEAT_S,
@@ -32,6 +32,7 @@ from syno.store import (
     Worker,
 )
 from syno.store.environment import capture_environment
+from syno.store.errors import patiently
 from syno.store.records import ADAPTATION
 from syno.study.answers import Answers
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -39,7 +40,6 @@ from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import PreemptedError, evaluate
 from syno.study.observer import Observer
-from syno.study.patience import patiently
 from syno.study.prepared import evaluator_of, load_rungs
 from syno.study.settings import GIVEN, check_data
 from syno.study.sparingly import Sparingly

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from syno._util import checks
 from syno._util.arguments import checked, path
 from syno._util.errors import UserError
-from syno._util.files import write_text
 from syno._util.json_types import JsonObject
 from syno.features import FEATURES
+from syno.runs.files import write_text
 
 FORMAT = "syno surrogate"
 # Rises with every change of the features.

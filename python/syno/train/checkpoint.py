@@ -18,8 +18,8 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
-from syno._util.files import PRIVATE, replacing
 from syno._util.json_types import Json, flattened
+from syno.runs.files import PRIVATE, replacing
 
 _MAGIC = b"SYNOCKP1"
 _DIGEST = 32

@@ -19,11 +19,11 @@ import psutil
 import torch
 from torch import nn
 
-from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData
 from syno.data.progress import bar
+from syno.runs.cache_folder import use_private_compiler_caches
 from syno.train.checkpoint import (
     DamagedCheckpointError,
     TrainingState,

@@ -22,10 +22,10 @@ from typing import Any
 
 from syno._util.checks import from_file, number, parsed_json
 from syno._util.errors import UserError
-from syno._util.file_lock import locked, locked_now
-from syno._util.files import write_whole
 from syno._util.json_record import json_record
 from syno._util.json_types import Json
+from syno.runs.file_lock import locked, locked_now
+from syno.runs.files import write_whole
 from syno.tune.tasks import Task
 
 DONE, FAILED = "done", "failed"

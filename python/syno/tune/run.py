@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from syno._util import helper_process
 from syno._util.errors import UserError
+from syno.runs import helper_process
 from syno.tune.results import FAILED, Results, TaskResult
 from syno.tune.tasks import Task
 

@@ -20,11 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from syno._util import helper_process
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
 from syno.codegen.emitters.tvm_target import device_target, linker
-from syno.study.evaluate import processes
+from syno.runs import helper_process, processes
 
 Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"

@@ -18,7 +18,7 @@ import torch
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
-from syno.study.evaluate import processes
+from syno.runs import processes
 from syno.tune.machine import described_machine
 from syno.tune.results import DONE, FAILED, Results, TaskResult, TunedLayer
 from syno.tune.tasks import Task

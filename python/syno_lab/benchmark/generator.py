@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util.checks import json_content
 from syno._util.errors import UserError
-from syno._util.file_lock import one_writer
 from syno.operators.operator import Operator
+from syno.runs.file_lock import one_writer
 from syno_lab.benchmark.configuration import Configuration
 from syno_lab.benchmark.table import (
     BASELINE,

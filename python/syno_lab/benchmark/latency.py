@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from syno._util.errors import UserError
-from syno._util.file_lock import one_writer
 from syno._util.torch_threads import torch_threads
 from syno.measure.timing import Timing, interleaved
 from syno.operators.operator import Operator
+from syno.runs.file_lock import one_writer
 from syno.study.evaluate.engines import Shared
 from syno_lab.benchmark.generator import PACK, Journal, Progress, Trainer, recovered
 from syno_lab.benchmark.table import Latency, Row, Table, as_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from syno._util.figures import load_matplotlib, save_figure
+from syno.runs.figures import load_matplotlib, save_figure
 from syno_lab.benchmark.experiment import SearchResults
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from syno._util.figures import load_matplotlib, save_figure
+from syno.runs.figures import load_matplotlib, save_figure
 from syno_lab.benchmark.scale import ScaleResults
 
 

@@ -18,7 +18,7 @@ from multiprocessing import get_context
 
 from syno._util import checks
 from syno._util.errors import UserError
-from syno._util.helper_process import safe_spawning
+from syno.runs.helper_process import safe_spawning
 from syno.study.methods import make_method, parse_method
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.method import Method, make_with_options

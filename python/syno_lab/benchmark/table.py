@@ -20,11 +20,11 @@ from typing import Any
 from syno._util import checks
 from syno._util.checks import json_content, parsed_json, shown
 from syno._util.errors import UserError
-from syno._util.files import write_whole
 from syno._util.json_record import json_record
 from syno._util.packed import packed_lines
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
+from syno.runs.files import write_whole
 from syno.space.orbits import orbits
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.records import OK

@@ -34,7 +34,7 @@ def command(given: _Arguments) -> int:
     command continues a table that was stopped or killed. The exit code is 1 while trainings are
     pending.
     """
-    from syno._util.file_lock import written_by_one
+    from syno.runs.file_lock import written_by_one
     from syno_lab.benchmark import Configuration, Table, generate, new_table
     from syno_lab.benchmark.generator import adopt, jobs
     from syno_lab.benchmark.latency import measure_latencies

@@ -62,7 +62,7 @@ def command(given: _Arguments) -> int:
     unfinished table, with the settings of its file. The exit code is 1 while trainings are
     pending.
     """
-    from syno._util.file_lock import written_by_one
+    from syno.runs.file_lock import written_by_one
     from syno_lab.experiments import ranking
     from syno_lab.experiments.agreement import agreement
     from syno_lab.experiments.pictures import save_ranking

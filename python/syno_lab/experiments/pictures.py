@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.figures import load_matplotlib, save_figure
+from syno.runs.figures import load_matplotlib, save_figure
 from syno_lab.experiments.ablation import PAPER, Ablation, Guided
 from syno_lab.experiments.canonical import CanonicalRate
 from syno_lab.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run

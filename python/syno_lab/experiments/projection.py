@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.file_lock import one_writer
-from syno._util.files import write_text
 from syno._util.torch_threads import torch_threads
+from syno.runs.file_lock import one_writer
+from syno.runs.files import write_text
 from syno.study.training.comparison import Paired, Spread, paired
 
 if TYPE_CHECKING:

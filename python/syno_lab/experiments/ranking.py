@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 from syno._util import checks
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.file_lock import one_writer
-from syno._util.files import write_text
-from syno._util.helper_process import safe_spawning
 from syno._util.json_record import json_record
+from syno.runs.file_lock import one_writer
+from syno.runs.files import write_text
+from syno.runs.helper_process import safe_spawning
 
 if TYPE_CHECKING:
     from torch import nn

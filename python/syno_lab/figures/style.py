@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from syno._util.figures import load_matplotlib
 from syno._util.printable import printable
+from syno.runs.figures import load_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syno._util.errors import UserError, nearest
-from syno._util.files import write_whole
+from syno.runs.files import write_whole
 from syno_lab.figures.catalogue import FIGURES, Plan
 from syno_lab.figures.drawing import Drawing, Row
 from syno_lab.figures.sources import Sources

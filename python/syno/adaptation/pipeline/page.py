@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from syno._util import numbers
-from syno._util.files import write_text
 from syno._util.printable import printable
 from syno._util.tables import Table
 from syno.adaptation.pipeline.front import Series, axis_of, series
 from syno.adaptation.pipeline.results import Results, microseconds, slots_table
 from syno.engines.tables import engines_table
 from syno.report import markup
+from syno.runs.files import write_text
 
 # How the script of the page colors a series, and the markers of rivals.
 _ROLES = {"front": "front", "rival": "other", "original": "baseline"}

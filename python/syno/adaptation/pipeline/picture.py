@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
-from syno._util.figures import load_matplotlib, save_figure
 from syno.adaptation.pipeline.front import axis_of, series
 from syno.adaptation.pipeline.pool import ORIGINAL
 from syno.adaptation.pipeline.results import Results
+from syno.runs.figures import load_matplotlib, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

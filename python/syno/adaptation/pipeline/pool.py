@@ -18,8 +18,7 @@ from syno.operands.layers import in_words_of
 from syno.operands.lookup import NamedOperator, named_operators
 from syno.operators import zoo
 from syno.operators.operator import Operator
-from syno.operators.specification import NO_TOTALS, Specification
-from syno.report.settings import read_specification
+from syno.operators.specification import NO_TOTALS, Specification, read_specification
 from syno.space.walks import walk
 from syno.store import Store
 from syno.store.front import pareto_front

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from syno import _core
-from syno._util import helper_process
 from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
+from syno.codegen.emitters.triton_worker import QUESTION
+from syno.runs import framing, helper_process
 
 
 class Triton:
@@ -79,9 +80,9 @@ class _Worker:
             assert process.stdin is not None and process.stdout is not None
             forgotten = [self._forgotten.popleft() for _ in range(len(self._forgotten))]
             try:
-                pickle.dump((command, argument, forgotten), process.stdin)
-                process.stdin.flush()
-                good, answer = pickle.load(process.stdout)
+                question = pickle.dumps((command, argument, forgotten))
+                framing.write(process.stdin.fileno(), QUESTION, question)
+                good, answer = pickle.loads(framing.read(process.stdout.fileno())[1])
             except (EOFError, OSError) as error:
                 self._process = None
                 raise WrongCodeError(

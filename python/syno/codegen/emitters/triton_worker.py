@@ -1,4 +1,5 @@
-"""The process in which Triton's kernels run: questions on stdin, answers on stdout, pickled.
+"""The process in which Triton's kernels run: questions on stdin, answers on stdout, pickled,
+in the messages of framing.py.
 
 A question is a command, its argument, and the numbers of functions that nobody needs any more.
 """
@@ -14,12 +15,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno.runs import framing
+
 if TYPE_CHECKING:
     import numpy as np
     import torch
     from numpy.typing import NDArray
 
     Array = NDArray[np.number]
+
+QUESTION, ANSWER = b"q", b"a"
 
 
 class Functions:
@@ -72,13 +77,13 @@ class Functions:
 
 def main() -> None:
     """Answers until stdin ends."""
-    questions, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    questions, answers = sys.stdin.fileno(), os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever code prints is no answer
     with tempfile.TemporaryDirectory() as folder:
         functions = Functions(Path(folder))
         while True:
             try:
-                command, argument, forgotten = pickle.load(questions)
+                command, argument, forgotten = pickle.loads(framing.read(questions)[1])
             except EOFError:
                 return
             functions.forget(forgotten)
@@ -86,5 +91,4 @@ def main() -> None:
                 answer = True, getattr(functions, command)(argument)
             except Exception as error:
                 answer = False, f"{type(error).__name__}: {error}"
-            pickle.dump(answer, answers)
-            answers.flush()
+            framing.write(answers, ANSWER, pickle.dumps(answer))

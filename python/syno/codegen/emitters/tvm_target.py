@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from syno._util.errors import UserError, first_line
-from syno._util.helper_process import find_program
 from syno.codegen.emitters.tvm import imported
+from syno.runs.helper_process import find_program
 
 _MACHINE = re.compile(r"-mtriple=([^-\s]+)")
 

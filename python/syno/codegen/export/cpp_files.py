@@ -12,12 +12,12 @@ import numpy as np
 
 from syno import _core
 from syno._util.errors import InternalError, UserError
-from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.codegen.native import find_compiler, find_tuning
+from syno.runs.files import write_whole
 
 if TYPE_CHECKING:
     from syno.operators.layer import Layer

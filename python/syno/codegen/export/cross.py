@@ -17,11 +17,11 @@ import numpy as np
 import torch
 
 from syno._util.errors import UserError
-from syno._util.files import write_whole
-from syno._util.helper_process import find_program
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun
 from syno.codegen.export.programs import TOLERANCE, examples
+from syno.runs.files import write_whole
+from syno.runs.helper_process import find_program
 
 _TRIPLE = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+){1,3}")
 _FLAGS = ("-std=c++17", "-O3", "-fopenmp")

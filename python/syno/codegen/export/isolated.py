@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from syno._util import helper_process
+from syno.runs import helper_process
 
 _TIME_LIMIT = 120.0  # seconds; importing torch is most of it
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from syno import _core
 from syno._util.errors import InternalError
-from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 from syno.codegen.export.torch_files import filled, save_tensors, tensors
+from syno.runs.files import write_whole
 
 if TYPE_CHECKING:
     import torch

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.cache_folder import use_private_compiler_caches
 from syno._util.errors import UserError
-from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.native import no_compiler
+from syno.runs.cache_folder import use_private_compiler_caches
+from syno.runs.files import write_whole
 
 if TYPE_CHECKING:
     import torch

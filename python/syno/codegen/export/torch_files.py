@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syno._util.errors import InternalError
-from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
+from syno.runs.files import write_whole
 
 if TYPE_CHECKING:
     import torch

@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from syno._util.cache_folder import not_written, private_cache
 from syno._util.errors import UserError
-from syno._util.helper_process import find_program
-from syno._util.private_files import opened_folder, read_private
 from syno._util.threads import usable_cores
+from syno.runs.cache_folder import not_written, private_cache
+from syno.runs.helper_process import find_program
+from syno.runs.private_files import opened_folder, read_private
 
 # What code that is measured is built with. Nothing here changes results: no -ffast-math.
 _COMMON = ("-std=c++17", "-march=native", "-fPIC", "-shared")

@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from syno._util import helper_process
 from syno._util.errors import UserError
 from syno.codegen.native import function as native_function
 from syno.codegen.native.function import compile_operator
 from syno.operators.operator import Operator
+from syno.runs import helper_process
 
 _SECONDS = 300.0
 

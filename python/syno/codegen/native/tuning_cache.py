@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from syno import _core
-from syno._util.cache_folder import cache_folder, write_cached
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.private_files import check_folder, read_private
 from syno.codegen.native.compiler import FLAGS, find_compiler, processor
+from syno.runs.cache_folder import cache_folder, write_cached
+from syno.runs.private_files import check_folder, read_private
 
 # Of the files in the cache. Another number: other content.
 _FORMAT = 1

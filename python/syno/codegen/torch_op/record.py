@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from syno._util import checks
 from syno._util.arguments import checked, flag, instance
-from syno._util.cache_folder import private_cache, write_cached
 from syno._util.errors import UserError
-from syno._util.private_files import opened_folder, read_private
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
+from syno.runs.cache_folder import private_cache, write_cached
+from syno.runs.private_files import opened_folder, read_private
 
 # Of the files in the cache, and a part of every key: another number, other kernels.
 _FORMAT = 1

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from syno._util import checks
 from syno._util.errors import InternalError
-from syno._util.helper_process import safe_spawning
 from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
 from syno.codegen.emitters import Case, Code, Emitter
@@ -30,6 +29,7 @@ from syno.codegen.verify.random_cases import random_case
 from syno.codegen.verify.shrink import shrink
 from syno.codegen.verify.traits import TRAITS, traits
 from syno.operators.operator import Operator
+from syno.runs.helper_process import safe_spawning
 
 # Cases that are built in one go.
 CHUNK = 50

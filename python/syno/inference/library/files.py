@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from syno._util.errors import UserError
-from syno._util.files import write_whole
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
@@ -21,6 +20,7 @@ from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
 from syno.inference.precision import PRECISIONS, TOLERANCES
 from syno.inference.prepare import prepare_sample
+from syno.runs.files import write_whole
 
 # Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
 # the functions and examples.

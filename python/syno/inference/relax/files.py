@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from syno._util.errors import UserError
-from syno._util.files import write_whole
 from syno.codegen.emitters.tvm import EMITTER
 from syno.codegen.emitters.tvm_target import device_target, is_for_here, linker, write_library
 from syno.codegen.export import files
@@ -17,6 +16,7 @@ from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.inference.relax.build import databases_below
 from syno.inference.relax.network import compiled
+from syno.runs.files import write_whole
 
 # Runs in a process without Syno: argv are the library, and an .npz with examples.
 _CHECK = """

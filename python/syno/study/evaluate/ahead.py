@@ -13,7 +13,7 @@ import select
 import time
 from collections.abc import Callable
 
-from syno.study.evaluate import processes
+from syno.runs import processes
 
 # Seconds after which it is given up: a compilation takes some, and one that hangs helps nobody.
 MOST_S = 30.0

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from syno._util.cache_folder import private_cache
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
+from syno.runs.cache_folder import private_cache
 from syno.store import Store, StudyRecord
 from syno.store.records import digest
 

@@ -12,7 +12,7 @@ a process with threads may find locks that nobody holds any more. It never touch
 When the search ends in any way, its end of the socket closes and the child is killed. While an
 evaluation runs, the search hears from the server every second (server_process.py).
 
-Messages on the socket and from the child are (one byte what it is, 8 bytes length, content).
+Messages on the socket and from the child are those of framing.py.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ import resource
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
 from syno.network.models.extras import load_extra
-from syno.study.evaluate import ahead, processes
+from syno.runs import framing, processes
+from syno.study.evaluate import ahead
 
 if TYPE_CHECKING:
     from syno.store import Outcome
@@ -66,10 +66,8 @@ STOPPED = "stopped"
 # Bytes of output that are kept, and that an answer may have.
 TAIL = 4096
 MOST_ANSWER = 64 << 20
-HEADER = struct.Struct("=cQ")
 _CHUNK = 1 << 16
 _WATCH_S = 0.05  # how often memory is looked at
-_WAKE_MS = 500.0  # how long a wait for a message may keep a signal from being seen
 _LEAVE_S = 2.0  # for a child to end after its answer
 _END_S = 60.0  # for a child to end after it was killed: freeing much memory takes its time
 _PULSE_S = 1.0  # how often the search hears from here, and stopped processes are looked for
@@ -150,63 +148,6 @@ class Ended:
     left: bool = False
 
 
-def packed(what: bytes, content: bytes = b"") -> bytes:
-    """One message as it goes over a socket or a pipe."""
-    return HEADER.pack(what, len(content)) + content
-
-
-def write(end: int | socket.socket, what: bytes, content: bytes) -> None:
-    """Writes one message, as long as it takes."""
-    data = memoryview(packed(what, content))
-    descriptor = end if isinstance(end, int) else end.fileno()
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-def read(end: socket.socket) -> tuple[bytes, bytes]:
-    """The next message; EOFError when the other side has gone."""
-    what, length = HEADER.unpack(_exactly(end, HEADER.size))
-    return what, _exactly(end, length)
-
-
-def _exactly(end: socket.socket, count: int) -> bytes:
-    poll = select.poll()
-    poll.register(end, select.POLLIN)
-    parts = bytearray()
-    while len(parts) < count:
-        # A wait does not end by a signal that came right before it, or to another thread: only
-        # between waits does Python see Ctrl-C.
-        while not poll.poll(_WAKE_MS):
-            pass
-        part = end.recv(min(count - len(parts), 1 << 20))
-        if not part:
-            raise EOFError
-        parts += part
-    return bytes(parts)
-
-
-@dataclass
-class _Frames:
-    """Messages out of a stream of bytes that arrives in pieces and may be anything."""
-
-    buffer: bytearray = field(default_factory=bytearray)
-
-    def add(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Gives the messages that are complete now. ValueError for what is none, or is too long:
-        after those before it."""
-        self.buffer += data
-        while len(self.buffer) >= HEADER.size:
-            what, length = HEADER.unpack_from(self.buffer)
-            if what not in (EVENT, ANSWER) or length > MOST_ANSWER:
-                raise ValueError(f"{what!r} of {length:,} bytes")
-            end = HEADER.size + length
-            if len(self.buffer) < end:
-                break
-            content = bytes(self.buffer[HEADER.size : end])
-            del self.buffer[:end]
-            yield what, content
-
-
 class _Relay:
     """Stands for the observer in a child: every call is sent to the search.
 
@@ -222,7 +163,7 @@ class _Relay:
             raise AttributeError(name)
 
         def send(*arguments: object) -> None:
-            write(self._end, EVENT, pickle.dumps((name, arguments)))
+            framing.write(self._end, EVENT, pickle.dumps((name, arguments)))
             if (name, arguments) == ("on_step", ("measure",)):
                 ahead.wait(self._quiet)
 
@@ -244,14 +185,14 @@ class _Server:
         with self._ahead:
             while True:
                 try:
-                    what, content = read(self._search)
+                    what, content = framing.read(self._search)
                 except (EOFError, ConnectionError):
                     return
                 assert what == REQUEST
                 ended = self._evaluate(pickle.loads(content))
                 if ended is None:
                     return
-                write(self._search, END, pickle.dumps(ended))
+                framing.write(self._search, END, pickle.dumps(ended))
 
     def _evaluate(self, request: Request) -> Ended | None:
         """Runs one child to its end; None when the search went away meanwhile."""
@@ -273,7 +214,7 @@ class _Server:
         if quiet is not None:
             os.close(quiet)
         with contextlib.suppress(ConnectionError):  # the watch sees that the search has gone
-            write(self._search, EVENT, pickle.dumps(("on_process", (child,))))
+            framing.write(self._search, EVENT, pickle.dumps(("on_process", (child,))))
         try:
             watch = _Watch(self._search, child, answers, prints, request, self._ahead)
             return watch.until_the_end()
@@ -317,7 +258,7 @@ class _Watch:
         self._beside = beside
         self._prints = prints
         self._open = {answers, prints}
-        self._frames = _Frames()
+        self._frames = framing.Frames((EVENT, ANSWER), MOST_ANSWER)
         self._tail = bytearray()
         self._ended = Ended()
         self._server = os.getpid()
@@ -380,7 +321,7 @@ class _Watch:
         # A search that does not read at the moment needs none, and the next poll says when it has
         # gone. So short a message is never cut.
         with contextlib.suppress(BlockingIOError, ConnectionError):
-            self._search.send(packed(PULSE), socket.MSG_DONTWAIT)
+            self._search.send(framing.packed(PULSE), socket.MSG_DONTWAIT)
 
     def _broken_limit(self) -> str | None:
         limit = self._request.memory
@@ -431,8 +372,8 @@ class _Watch:
                 else:
                     # Where the search has gone, the next poll says so.
                     with contextlib.suppress(ConnectionError):
-                        write(self._search, EVENT, content)
-        except ValueError:
+                        framing.write(self._search, EVENT, content)
+        except framing.GarbledError:
             self._ended.killed = GARBAGE
 
     def _finish(self) -> None:
@@ -462,7 +403,7 @@ def _run_child(
         _become_child(server, setup, request, prints)
         evaluator.observer = relay
         answer = _answer(evaluator, request)
-        write(answers, ANSWER, answer)
+        framing.write(answers, ANSWER, answer)
     except BaseException:
         with contextlib.suppress(BaseException):
             traceback.print_exc()
@@ -522,7 +463,7 @@ def main() -> None:
     """Serves the search at the other end of the socket whose descriptor is the argument."""
     search = socket.socket(fileno=int(sys.argv[1]))
     processes.wake_when_the_parent_ends()
-    _, content = read(search)
+    _, content = framing.read(search)
     try:
         setup: Setup = pickle.loads(content)
         processes.adopt_orphans()
@@ -541,9 +482,9 @@ def main() -> None:
     except BaseException as error:
         mistake = isinstance(error, UserError)
         text = str(error) if mistake else traceback.format_exc(limit=-6)
-        write(search, BROKEN, pickle.dumps((text, mistake)))
+        framing.write(search, BROKEN, pickle.dumps((text, mistake)))
         return
-    write(search, READY, pickle.dumps(ready))
+    framing.write(search, READY, pickle.dumps(ready))
     try:
         _Server(search, setup, evaluator).serve()
     finally:

@@ -21,10 +21,11 @@ from collections.abc import Callable, Mapping, Sequence
 from syno._util.errors import InternalError, UserError
 from syno._util.threads import usable_cores
 from syno.operators.operator import Operator
+from syno.runs import processes
 from syno.store import Outcome
 from syno.store.documents import Details
 from syno.store.records import ERROR, TIMEOUT
-from syno.study.evaluate import fork_server, processes, server_process
+from syno.study.evaluate import fork_server, server_process
 from syno.study.evaluate.failures import CRASH, HANG, OUT_OF_MEMORY
 from syno.study.evaluate.fork_server import Ended, Ready, Request, Setup
 from syno.study.evaluate.observer import EvaluationObserver

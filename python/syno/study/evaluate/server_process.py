@@ -16,14 +16,13 @@ from __future__ import annotations
 import contextlib
 import math
 import pickle
-import select
 import socket
 import subprocess
 import time
 
-from syno._util import helper_process
-from syno.study.evaluate import fork_server, processes
-from syno.study.evaluate.fork_server import HEADER, MOST_ANSWER, PULSE, Setup
+from syno.runs import framing, helper_process, processes
+from syno.study.evaluate import fork_server
+from syno.study.evaluate.fork_server import MOST_ANSWER, PULSE, Setup
 
 # For how long nothing may be heard of a process that should say something every second.
 SILENCE_S = 60.0
@@ -33,7 +32,6 @@ SLACK_S = 60.0
 IDLE_START_S = 300.0
 START_S = 3600.0
 _CLOSE_S = 10.0
-_WAKE_MS = 500.0  # how long a wait may keep a signal from being seen
 _MOST_TICK_S = 1.0
 # An answer of the greatest size, and what the server says about it.
 _MOST_MESSAGE = MOST_ANSWER + (1 << 20)
@@ -103,48 +101,20 @@ class ServerProcess:
         return Replies(self, _Patience(math.inf if seconds is None else seconds + SLACK_S))
 
     def _send(self, what: bytes, content: bytes, patience: _Patience) -> None:
-        poll = select.poll()
-        poll.register(self._socket, select.POLLOUT)
-        data = memoryview(fork_server.packed(what, content))
-        while data:
-            if poll.poll(_WAKE_MS):
-                with contextlib.suppress(BlockingIOError):
-                    data = data[self._write(data) :]
-                    patience.heard()
-                    continue
-            patience.check()
-
-    def _write(self, data: memoryview) -> int:
         try:
-            return self._socket.send(data, socket.MSG_DONTWAIT)
+            framing.send(self._socket, what, content, heard=patience.heard, waited=patience.check)
         except ConnectionError as error:
             raise EndedError from error
 
     def _receive(self, patience: _Patience) -> tuple[bytes, bytes]:
-        what, length = HEADER.unpack(self._exactly(HEADER.size, patience))
-        if length > _MOST_MESSAGE:
-            raise GarbledError(f"{what!r} of {length:,} bytes")
-        return what, self._exactly(length, patience)
-
-    def _exactly(self, count: int, patience: _Patience) -> bytes:
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        parts = bytearray()
-        while len(parts) < count:
-            # A wait does not end by a signal that came right before it, or to another thread: only
-            # between waits does Python see Ctrl-C.
-            if not poll.poll(_WAKE_MS):
-                patience.check()
-                continue
-            try:
-                part = self._socket.recv(min(count - len(parts), 1 << 20))
-            except ConnectionError as error:
-                raise EndedError from error
-            if not part:
-                raise EndedError
-            parts += part
-            patience.heard()
-        return bytes(parts)
+        try:
+            return framing.read(
+                self._socket, most=_MOST_MESSAGE, heard=patience.heard, waited=patience.check
+            )
+        except (EOFError, ConnectionError) as error:
+            raise EndedError from error
+        except framing.GarbledError as error:
+            raise GarbledError(str(error)) from error
 
     def ended(self, group: int | None) -> str:
         """Waits for a process that closed its socket, and says how it ended. group: that of the

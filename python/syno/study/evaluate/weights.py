@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from syno._util.cache_folder import private_cache
 from syno._util.declaration import restored
 from syno._util.errors import UserError
-from syno._util.files import replacing
 from syno.options import WEIGHTS_LIMIT, TrainOptions
+from syno.runs.cache_folder import private_cache
+from syno.runs.files import replacing, target_name
 from syno.store import Store, StudyRecord
 from syno.store.records import BASELINE, digest
 
@@ -84,8 +84,8 @@ class Weights:
                     kept.add(path.name)
                     left -= size
             for file in listed:
-                # Another process is writing `.NAME`.
-                if file.name.removeprefix(".") not in kept and file.name.endswith(_ENDING):
+                # Another process may be writing one that is wanted.
+                if target_name(file.name) not in kept and file.name.endswith(_ENDING):
                     file.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(
@@ -117,7 +117,7 @@ def write_weights(path: Path, net: nn.Module, shape: NetworkShape) -> None:
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in tensors_without_slots(net).items()
     }
-    with replacing(path, beside=f".{path.name}") as to:
+    with replacing(path) as to:
         save_file(tensors, to, metadata={"format": _FORMAT, "network": json.dumps(shape)})
 
 

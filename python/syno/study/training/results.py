@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
-from syno.report.settings import read_specification
+from syno.operators.specification import read_specification
 from syno.space.rules import rule_set
 from syno.store import (
     Environment,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
-from syno.report.settings import read_specification
+from syno.operators.specification import read_specification
 
 if TYPE_CHECKING:
     from torch import nn

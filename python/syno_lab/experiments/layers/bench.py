@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError, nearest
-from syno._util.file_lock import one_writer
 from syno._util.json_types import JsonObject
 from syno._util.network_copy import copy_network
 from syno.engines import engine as engines
@@ -29,6 +28,7 @@ from syno.operands.layers import fit_to_network, layer_specification
 from syno.operands.lookup import NamedOperator, named_operators
 from syno.operators import zoo
 from syno.operators.operator import Operator
+from syno.runs.file_lock import one_writer
 from syno.tune.machine import described_machine
 from syno_lab.experiments.layers import results
 from syno_lab.experiments.layers.results import ORIGINAL, LayerResults, LayerRun, LayerTime, Subject

@@ -13,10 +13,10 @@ from typing import Any
 
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
-from syno._util.files import write_text
 from syno._util.json_types import JsonObject
 from syno.engines.engine import RIVALS, missing_rivals
 from syno.measure.timing import STREAM_BYTES, Controls, Timing
+from syno.runs.files import write_text
 
 FORMAT = "syno layers 1"
 ORIGINAL = "original"

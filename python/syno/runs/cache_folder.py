@@ -8,9 +8,9 @@ from pathlib import Path
 from platformdirs.unix import Unix
 
 from syno._util.errors import UserError
-from syno._util.files import PRIVATE, replacing
-from syno._util.helper_process import search_path
-from syno._util.private_files import check_folder, make_private_folder
+from syno.runs.files import PRIVATE, replacing
+from syno.runs.helper_process import search_path
+from syno.runs.private_files import check_folder, make_private_folder
 
 
 def cache_folder() -> Path:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from syno.study.evaluate import processes
+from syno.runs import processes
 
 pytestmark = pytest.mark.skipif(not processes.is_supported(), reason="needs Linux")
 

@@ -1,24 +1,39 @@
-"""The one way in which files are written: each appears whole and durable, or stays as it was."""
+"""The one way in which files are written: each appears whole and durable, or stays as it was.
+
+A file is written under another name beside it, `.NAME.syno-XXXXXXXX`, and then renamed. Who writes
+it holds its lock, which the kernel frees at the end of the process: so the next writer of the same
+file knows, and deletes, what a killed one left.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import glob
 import os
-import tempfile
+import re
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from syno._util.errors import UserError
+from syno.runs.file_lock import opened
 
 # What libraries that write files of their own say, where Python would raise OSError.
 _FULL = ("No space left", "File too large", "quota exceeded", "failed writing file", "I/O error")
 # Whoever may read the folder may read the file.
 _SHARED = 0o644
 PRIVATE = 0o600
+_MARK, _DIGITS = ".syno-", 8
+_TEMPORARY = re.compile(rf"\.(.*){re.escape(_MARK)}[0-9a-f]{{{_DIGITS}}}((?:\..*)?)", re.DOTALL)
+# Of a file system without locks: what a killed process leaves there stays.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
 @contextmanager
-def replacing(path: Path, *, mode: int = _SHARED, beside: str = "") -> Iterator[Path]:
+def replacing(path: Path, *, mode: int = _SHARED) -> Iterator[Path]:
     """Replace a file in one step: whoever reads sees the old one or the new one, never a part.
 
     The block writes all of the file to the path that it gets, beside the file. At the end of the
@@ -28,22 +43,15 @@ def replacing(path: Path, *, mode: int = _SHARED, beside: str = "") -> Iterator[
     Args:
         path: the file, in a folder that is there. A link stays one, and its target is replaced.
         mode: the permissions of the file.
-        beside: the name of the file that the block writes. It is for files that one process at a
-            time writes: what a killed one left there is gone with the next one.
 
     Raises:
         OSError: the file cannot be written.
     """
     target = Path(os.path.realpath(path))
-    if beside:
-        temporary = target.with_name(beside)
-        temporary.write_bytes(b"")
-    else:
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix
-        )
-        os.close(handle)
-        temporary = Path(name)
+    _delete_leftovers(target)
+    token = secrets.token_hex(_DIGITS // 2)
+    temporary = target.with_name(f".{target.stem}{_MARK}{token}{target.suffix}")
+    descriptor = _claimed(temporary)
     try:
         yield temporary
         with temporary.open("rb+") as file:
@@ -52,6 +60,38 @@ def replacing(path: Path, *, mode: int = _SHARED, beside: str = "") -> Iterator[
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def target_name(name: str) -> str:
+    """The name of the file that is written under a temporary name; other names stay."""
+    found = _TEMPORARY.fullmatch(name)
+    return name if found is None else found[1] + found[2]
+
+
+def _claimed(temporary: Path) -> int:
+    """The descriptor of a new file with its lock."""
+    try:
+        return opened(temporary, fcntl.LOCK_EX, PRIVATE)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+
+
+def _delete_leftovers(target: Path) -> None:
+    """Delete what processes that were killed left of a file. What another one writes, stays."""
+    stem, suffix = glob.escape(target.stem), glob.escape(target.suffix)
+    for left in target.parent.glob(f".{stem}{_MARK}{'?' * _DIGITS}{suffix}"):
+        if target_name(left.name) != target.name:
+            continue
+        with contextlib.suppress(OSError):  # another one deletes it, or it is not ours
+            descriptor = os.open(left, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def write_whole(

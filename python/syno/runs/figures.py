@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
-from syno._util.files import write_whole
+from syno.runs.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

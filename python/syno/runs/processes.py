@@ -5,7 +5,9 @@ psutil serves where it gives what is needed. What is read from /proc here it doe
 - a tree by the kernel's own lists of children: psutil reads every process of the machine for it,
   and a running evaluation is looked at many times a second;
 - memory without that of files, which memory-mapped data is, and the size that RLIMIT_DATA limits;
-- page faults, which tell that a process makes progress.
+- page faults, which tell that a process makes progress;
+- the start of a process as a count of the kernel's, which names it in a store: psutil gives it as a
+  time of the clock, which may be set anew while the process runs.
 
 Processes are killed by numbers that were listed a moment before. psutil compares the start of a
 process first, which leaves the same moment between that and the signal.
@@ -29,8 +31,8 @@ from pathlib import Path
 
 import psutil
 
-from syno._util.process_stat import STATE, stat_fields
-
+# Numbers of fields of /proc/PID/stat, counted from the state on.
+STATE, START = 0, 19
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _KIB = 1024
@@ -136,6 +138,20 @@ def _children(process: int) -> list[int]:
             text = Path(f"/proc/{process}/task/{task}/children").read_text()
             found += map(int, text.split())
     return found
+
+
+def stat_fields(process: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on, which is a letter; empty when there is no
+    such process.
+
+    `Z` is the state of a zombie, which has ended and was not waited for; `T` of a process that a
+    signal stopped.
+    """
+    try:
+        # "pid (command) state parent ...": a command may hold blanks and brackets.
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from syno import UserError
-from syno._util import helper_process
 from syno.codegen.native import find_compiler
+from syno.runs import helper_process
 
 # What a process started by this one is asked to do, by `main` of a module that lies nowhere else.
 SHOWN = """
@@ -42,7 +42,7 @@ def python(code: str, folder: Path, *, flags: tuple[str, ...] = (), **environmen
 START = """
 import os, subprocess, sys
 import syno
-from syno._util import helper_process
+from syno.runs import helper_process
 os.chdir({other!r})
 done = subprocess.run(helper_process.command({module!r}, "a", "b"), capture_output=True, text=True,
                       env=helper_process.environment())
@@ -85,7 +85,7 @@ def test_a_colon_in_the_name_of_a_folder_is_no_separator(tmp_path: Path) -> None
 
 SCRIPT = """
 import multiprocessing, os, sys
-from syno._util import helper_process
+from syno.runs import helper_process
 
 def path(_):
     return sys.path
@@ -171,7 +171,7 @@ def test_a_compiler_is_not_named_relative_to_the_current_folder(
 
 def test_the_command_line_protects_what_libraries_start(tmp_path: Path) -> None:
     code = (
-        "import os\nfrom syno._util.helper_process import protect_command_line\n"
+        "import os\nfrom syno.runs.helper_process import protect_command_line\n"
         "protect_command_line()\nprint(os.environ['PATH'], os.environ['PYTHONSAFEPATH'])"
     )
     path = os.pathsep.join([".", "/usr/bin", "", "bin", "/bin"])

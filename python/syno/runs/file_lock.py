@@ -21,7 +21,7 @@ R = TypeVar("R")
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock of a file, which is made; another process that wants it waits."""
-    descriptor = _opened(path, fcntl.LOCK_EX)
+    descriptor = opened(path, fcntl.LOCK_EX)
     try:
         yield
     finally:
@@ -41,7 +41,7 @@ def locked_now(path: Path, what: str, advice: str) -> Iterator[None]:
         UserError: another process holds it.
     """
     try:
-        descriptor = _opened(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = opened(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UserError(f"another process {what}\n  what to do: {advice}") from None
     try:
@@ -81,11 +81,11 @@ def one_writer(function: Callable[P, R]) -> Callable[P, R]:
     return alone
 
 
-def _opened(path: Path, kind: int) -> int:
+def opened(path: Path, kind: int, mode: int = 0o666) -> int:
     """The descriptor of a file that is locked and still has its name: it may have been deleted by
-    who held the lock before."""
+    who held the lock before. mode: the permissions of a file that is made."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         try:
             fcntl.flock(descriptor, kind)
             if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
