@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import glob
+import json
 import os
 import re
 import secrets
@@ -129,6 +130,13 @@ def write_whole(
 def write_text(path: Path, text: str, what: str = "the file", option: str | None = None) -> None:
     """Write a file of text in UTF-8 as `write_whole` does."""
     write_whole(path, lambda to: to.write_text(text, encoding="utf-8"), what, option)
+
+
+def write_json(
+    path: Path, content: object, what: str = "the file", option: str | None = None
+) -> None:
+    """Write a document of JSON as `write_whole` does."""
+    write_text(path, json.dumps(content, indent=1) + "\n", what, option)
 
 
 def _refused(path: Path, what: str, option: str | None, reason: str) -> UserError:

@@ -11,10 +11,9 @@ FOLDER/log.jsonl       a line for each beginning and each end
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,7 +24,8 @@ from syno._util.errors import UserError
 from syno._util.json_record import json_record
 from syno._util.json_types import Json
 from syno.runs.file_lock import locked, locked_now
-from syno.runs.files import write_whole
+from syno.runs.files import write_json
+from syno.runs.journal import Journal, Lines
 from syno.tune.tasks import Task
 
 DONE, FAILED = "done", "failed"
@@ -41,6 +41,7 @@ _WRITTEN = (
     _LOG,
     _TASK,
     _LOCK,
+    ".*.syno-*",  # what a killed process was writing (files.py)
 )
 _FOLDERS = ("tvm/*/logs", "tvm/*", "tvm", _LAYERS)
 
@@ -140,8 +141,12 @@ class Results:
         self._write(_RESULT, {"format": _FORMAT, **asdict(result)})
         self.note(result.status)
 
-    def layer(self, name: str) -> tuple[TunedLayer, float] | None:
-        """The row of a layer and the seconds that it took; None where it is to be done."""
+    def journal(self, layers: Iterable[str]) -> Journal[str, tuple[TunedLayer, float]]:
+        """The rows of layers that are done, with the seconds that each took."""
+        found = {layer: self._row(layer) for layer in layers}
+        return Journal({k: row for k, row in found.items() if row is not None}, self._keep)
+
+    def _row(self, name: str) -> tuple[TunedLayer, float] | None:
         found = _content(self._layer(name))
         if found is None or found.get("key") != self.task.key:
             return None
@@ -151,10 +156,9 @@ class Results:
         except UserError:
             return None  # damaged: it is made again
 
-    def write_layer(self, name: str, row: TunedLayer, seconds: float) -> None:
-        """Write the row of a layer in one step."""
+    def _keep(self, name: str, done: tuple[TunedLayer, float]) -> None:
         path = self._layer(name)
-        content = {"key": self.task.key, "row": asdict(row), "seconds": seconds}
+        content = {"key": self.task.key, "row": asdict(done[0]), "seconds": done[1]}
         self._write(str(path.relative_to(self.folder)), content)
 
     def tvm_folder(self, layer: str) -> Path:
@@ -172,9 +176,8 @@ class Results:
 
     def note(self, event: str) -> None:
         """Add a line to the log."""
-        line = json.dumps({"event": event, "at": time.time(), "process": os.getpid()})
-        with open(self.folder / _LOG, "a", encoding="utf-8") as log:
-            log.write(line + "\n")
+        with Lines(self.folder / _LOG) as log:
+            log.add({"event": event, "at": time.time(), "process": os.getpid()})
 
     def is_there(self) -> bool:
         """Whether the folder has files of a task."""
@@ -214,8 +217,7 @@ class Results:
     def _write(self, name: str, content: Mapping[str, object]) -> None:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(content, indent=1) + "\n"
-        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_json(path, content)
 
 
 def stored(tasks: Sequence[Task]) -> list[Task]:

@@ -23,6 +23,8 @@ from syno.tune.machine import described_machine
 from syno.tune.results import DONE, FAILED, Results, TaskResult, TunedLayer
 from syno.tune.tasks import Task
 
+Measured = Callable[[Callable[[str], None]], TunedLayer]
+
 
 def main() -> None:
     """Do the task, unless it is done; write its result."""
@@ -60,16 +62,12 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     try:
         with torch_threads(task.threads), torch.inference_mode():
             parts = _parts(results)
+            journal = results.journal(parts)
             for number, (layer, measured) in enumerate(parts.items(), 1):
                 place = f"{layer} ({number} of {len(parts)})"
-                before = results.layer(layer)
-                if before is None:
-                    began = time.monotonic()
-                    row = measured(lambda what, place=place: told(f"{place}: {what}"))  # type: ignore[misc]
-                    before = row, time.monotonic() - began
-                    results.write_layer(layer, *before)
-                rows.append(before[0])
-                total += before[1]
+                row, seconds = journal.once(layer, functools.partial(_timed, measured, told, place))
+                rows.append(row)
+                total += seconds
     except UserError as error:
         return failed(str(error))
     except Exception as error:  # of a compiler or a tuner, which raises whatever it likes
@@ -79,7 +77,14 @@ def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
     )
 
 
-def _parts(results: Results) -> dict[str, Callable[[Callable[[str], None]], TunedLayer]]:
+def _timed(measured: Measured, told: Callable[[str], None], place: str) -> tuple[TunedLayer, float]:
+    """The row of a part, and the seconds that it took."""
+    began = time.monotonic()
+    row = measured(lambda what: told(f"{place}: {what}"))
+    return row, time.monotonic() - began
+
+
+def _parts(results: Results) -> dict[str, Measured]:
     """What measures each part of a task: its kinds of layers, or the whole network."""
     from syno.tune import back_ends, networks
     from syno.tune.subjects import subjects_of

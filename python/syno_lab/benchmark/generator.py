@@ -1,24 +1,27 @@
 """Generates a table: enumerates its space, then trains every operator with a fixed recipe.
 
-Results are appended to `NAME.jsonl.gz.journal` as they come, and packed into the table after every
-`PACK` of them, so that a killed run continues where it was.
+Results are appended to `NAME.jsonl.gz.journal` as they come, and packed into the table now and
+then, so that a killed run continues where it was (`TableFile`).
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from syno._util.checks import json_content
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.runs.file_lock import one_writer
+from syno.runs.journal import Journal, Lines, whole_lines
 from syno_lab.benchmark.configuration import Configuration
 from syno_lab.benchmark.table import (
     BASELINE,
@@ -27,7 +30,6 @@ from syno_lab.benchmark.table import (
     Row,
     Table,
     as_line,
-    dumped,
     from_line,
 )
 
@@ -44,6 +46,7 @@ _MAX_NODES = 20_000_000
 
 # The number of an operator, and a seed.
 Job = tuple[int, int]
+R = TypeVar("R", Result, Latency)
 Progress = Callable[[int, int, str], None]
 
 
@@ -106,8 +109,8 @@ def adopt(path: Path, configuration: Configuration) -> None:
             f"  different: {other}\n"
             "  what to do: name another file with --out, or leave out --configuration"
         )
-    with Journal(path) as journal:
-        journal.pack(table.with_orbits(configuration.symmetries))
+    with TableFile(path) as file:
+        file.table = file.table.with_orbits(configuration.symmetries)
 
 
 def jobs(table: Table) -> Iterator[Job]:
@@ -213,64 +216,83 @@ def generate(
     import torch
 
     torch.set_num_threads(1)
-    table, started = recovered(path)
-    trainer = Trainer(table.configuration, data_dir)
-    count = 0
-    with Journal(path) as journal:
-        while count != limit:
-            done = {(r.operator, r.seed) for r in table.results}
+    with TableFile(path) as file:
+        table = file.table
+        trainer = Trainer(table.configuration, data_dir)
+        for _ in itertools.count() if limit is None else range(limit):
             known = dict.fromkeys(jobs(table))
-            job = next((job for job in known if job not in done), None)
+            job = next(file.results.waiting(known), None)
             if job is None:
                 break
-            if started[job] >= MOST_STARTS:
-                why = f"the process ended {started[job]} times during the training"
-                result = Result(*job, None, (), (), 0.0, "error", why)
-            else:
-                journal.add({"started": list(job)})
-                result = trainer.train(table, job)
-            table.results.append(result)
-            journal.add(as_line(result))
-            count += 1
+            result = file.results.once(job, partial(_trained, file, trainer, job))
             if progress is not None:
-                progress(len(done) + 1, len(known), _shown(table, result))
-            if count % PACK == 0:
-                journal.pack(table)
-        journal.pack(table)
+                progress(len(file.results.done), len(known), _shown(table, result))
     return table
 
 
-class Journal:
-    """The file with what a table does not hold yet."""
+def _trained(file: TableFile, trainer: Trainer, job: Job) -> Result:
+    if file.started[job] >= MOST_STARTS:
+        why = f"the process ended {file.started[job]} times during the training"
+        return Result(*job, None, (), (), 0.0, "error", why)
+    file.begin(job)
+    return trainer.train(file.table, job)
+
+
+class TableFile:
+    """A table that is being filled, with the lines beside its file that it does not hold yet.
+
+    One process at a time has it. The lines are packed into the table after every `PACK` of them,
+    and at the end of a block.
+
+    Args:
+        path: the file of the table.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = journal_of(path).open("a", encoding="utf-8")
+        self.table, self.started = recovered(path)
+        table = self.table
+        self._path, self._lines, self._added = path, Lines(journal_of(path)), 0
+        self.results = Journal({(r.operator, r.seed): r for r in table.results}, self._add_result)
+        self.latencies = Journal({each.operator: each for each in table.latencies}, self._add)
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> TableFile:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        with self._lines:
+            if kind is None:
+                self.pack(self.table)
 
-    def add(self, line: dict[str, Any]) -> None:
-        """Append a line."""
-        self._file.write(dumped(line))
-        self._file.flush()
+    def begin(self, job: Job) -> None:
+        """Note that a training begins, which may end the process."""
+        self._lines.add({"started": list(job)})
 
     def pack(self, table: Table) -> None:
-        """Write the table, and then empty the journal."""
+        """Write the table, and then empty the file of lines."""
         table.write(self._path)
-        self._file.truncate(0)
+        self._lines.clear()
+
+    def _add_result(self, _: Job, result: Result) -> None:
+        self._keep(self.table.results, result)
+
+    def _add(self, _: int, latency: Latency) -> None:
+        self._keep(self.table.latencies, latency)
+
+    def _keep(self, records: list[R], record: R) -> None:
+        records.append(record)
+        self._lines.add(as_line(record))
+        self._added += 1
+        if self._added % PACK == 0:
+            self.pack(self.table)
 
 
 def journal_of(path: Path) -> Path:
-    """Return the path of the journal of a table."""
+    """Return the path of the lines beside a table."""
     return path.with_name(path.name + ".journal")
 
 
 def recovered(path: Path) -> tuple[Table, Counter[Job]]:
-    """Read a table with what its journal adds, and write it.
+    """Read a table with what the lines beside it add.
 
     Returns:
         The table, and how often each training was started without a result.
@@ -280,8 +302,7 @@ def recovered(path: Path) -> tuple[Table, Counter[Job]]:
     latencies = {latency.operator: latency for latency in table.latencies}
     started: Counter[Job] = Counter()
     file = journal_of(path)
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    for number, line in enumerate(text[: text.rfind("\n") + 1].splitlines(), start=1):
+    for number, line in enumerate(whole_lines(file) if file.is_file() else [], start=1):
         what = f"line {number} of the journal '{file}'"
         content = json_content(what, line)
         if isinstance(content, dict) and "started" in content:

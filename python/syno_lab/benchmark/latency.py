@@ -18,8 +18,8 @@ from syno.measure.timing import Timing, interleaved
 from syno.operators.operator import Operator
 from syno.runs.file_lock import one_writer
 from syno.study.evaluate.engines import Shared
-from syno_lab.benchmark.generator import PACK, Journal, Progress, Trainer, recovered
-from syno_lab.benchmark.table import Latency, Row, Table, as_line
+from syno_lab.benchmark.generator import Progress, TableFile, Trainer
+from syno_lab.benchmark.table import Latency, Row, Table
 
 if TYPE_CHECKING:
     from syno.study.evaluate.network import Network
@@ -48,28 +48,26 @@ def measure_latencies(
         repeats: the number of timed runs.
         progress: called after each operator with (done, operators with a result, what was done).
     """
-    table, _ = recovered(path)
-    network = Trainer(table.configuration, data_dir).network(0)
-    example = network.inputs(1)
-    done = {latency.operator for latency in table.latencies}
-    waiting = [n for n in sorted(table.numbers.values()) if n not in done][:limit]
-    with Journal(path) as journal, torch_threads(1), torch.inference_mode():
-        shared = Shared(network)
-        original = shared.prepared(network.original().eval(), example, is_original=True)
-        for count, number in enumerate(waiting, 1):
-            row = table.rows[number]
-            found = _measured(table, network, row, number, shared, original, example, repeats)
-            table.latencies.append(found)
-            journal.add(as_line(found))
-            if progress is not None:
-                shown = (
-                    found.reason if found.ratio is None else f"{found.ratio:.2f} of the original"
-                )
-                progress(len(done) + count, len(table.numbers), f"{row.key[:8]}: {shown}")
-            if count % PACK == 0:
-                journal.pack(table)
-        journal.pack(table)
+    with TableFile(path) as file:
+        table, journal = file.table, file.latencies
+        network = Trainer(table.configuration, data_dir).network(0)
+        example = network.inputs(1)
+        waiting = list(journal.waiting(sorted(table.numbers.values())))[:limit]
+        with torch_threads(1), torch.inference_mode():
+            shared = Shared(network)
+            original = shared.prepared(network.original().eval(), example, is_original=True)
+            for number in waiting:
+                row = table.rows[number]
+                found = _measured(table, network, row, number, shared, original, example, repeats)
+                journal.put(number, found)
+                if progress is not None:
+                    progress(len(journal.done), len(table.numbers), _shown(row, found))
     return table
+
+
+def _shown(row: Row, found: Latency) -> str:
+    value = found.reason if found.ratio is None else f"{found.ratio:.2f} of the original"
+    return f"{row.key[:8]}: {value}"
 
 
 def _measured(

@@ -25,6 +25,7 @@ from syno._util.packed import packed_lines
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 from syno.runs.files import write_whole
+from syno.runs.journal import json_line
 from syno.space.orbits import orbits
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.store.records import OK
@@ -352,7 +353,7 @@ class Table:
         lines += [as_line(row) for row in self.rows]
         lines += [as_line(result) for result in self.results]
         lines += [as_line(latency) for latency in self.latencies]
-        raw = "".join(dumped(line) for line in lines).encode()
+        raw = "".join(json_line(line) for line in lines).encode()
 
         def write(to: Path) -> None:
             with to.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
@@ -446,11 +447,6 @@ def from_line(what: str, line: object) -> Row | Result | Latency:
     if isinstance(line, dict) and "ratio" in line:
         return json_record(Latency, what, line)
     return json_record(Result, what, line, infinite=("losses",))
-
-
-def dumped(line: Mapping[str, object]) -> str:
-    """Return a line of the file."""
-    return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.torch_threads import torch_threads
 from syno.runs.file_lock import one_writer
-from syno.runs.files import write_text
+from syno.runs.files import write_json
+from syno.runs.journal import Journal
 from syno.study.training.comparison import Paired, Spread, paired
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ STEPS, TIME = "steps", "time"
 # What is trained: at equal time the original has as many steps as before, so it is not done twice.
 WAYS = ((ORIGINAL, STEPS), (OPERATOR, STEPS), (OPERATOR, TIME))
 ROUNDS = 30
+# What is trained, in which way, with which seed.
+Job = tuple[str, str, int]
 _WARMUP = 3
 
 
@@ -220,15 +223,18 @@ def compare_projection(
         found.timing = _timed(network, operator, data, fidelity, threads, device, rounds)
         found.environment = _environment(threads, device)
         write(found, path)
-    for index, (what, way, seed) in enumerate(jobs):
-        if found.run(what, way, seed) is not None:
-            continue
 
-        def moved(
-            share: float, index: int = index, job: tuple[str, str, int] = (what, way, seed)
-        ) -> None:
+    def keep(_: Job, run: Run) -> None:
+        found.runs.append(run)
+        write(found, path)
+
+    journal = Journal({(run.what, run.way, run.seed): run for run in found.runs}, keep)
+    for job in list(journal.waiting(jobs)):
+        what, way, seed = job
+
+        def moved(share: float, job: Job = job) -> None:
             remark = f"{job[0]} at equal {job[1]}, seed {job[2]}: {share:.0%}"
-            report(index, len(jobs), remark)
+            report(jobs.index(job), len(jobs), remark)
 
         checkpoint = path.with_name(f"{path.stem}-{what}-{way}-{seed}.ckpt")
         amount = fidelity
@@ -236,17 +242,14 @@ def compare_projection(
             steps = max(round(fidelity.steps / found.timing.ratio), 1)
             amount = fidelity.changed(steps=steps)
         net = networks(seed).original() if what == ORIGINAL else _with(networks(seed), operator)
-        job = what, way, seed
-        run = _trained(net, data, amount, job, threads, device, checkpoint, moved)
-        found.runs.append(run)
-        write(found, path)
+        journal.put(job, _trained(net, data, amount, job, threads, device, checkpoint, moved))
         checkpoint.unlink(missing_ok=True)
     return found
 
 
 def write(found: Comparison, path: Path) -> None:
     """Replaces the file at once: it is whole at every moment."""
-    write_text(path, json.dumps(found.to_json(), indent=1) + "\n", "the results", "--out")
+    write_json(path, found.to_json(), "the results", "--out")
 
 
 def read(path: Path) -> Comparison:

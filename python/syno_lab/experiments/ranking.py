@@ -7,7 +7,6 @@ benchmark of search methods can look accuracies up in it.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import random
@@ -27,6 +26,7 @@ from syno._util.json_record import json_record
 from syno.runs.file_lock import one_writer
 from syno.runs.files import write_text
 from syno.runs.helper_process import safe_spawning
+from syno.runs.journal import Lines, json_line, whole_lines
 
 if TYPE_CHECKING:
     from torch import nn
@@ -144,7 +144,7 @@ class Table:
                 asdict(entry) | {"specification": specifications.index(entry.specification)}
             )
         lines += [asdict(run) for run in self.runs]
-        write_text(path, "".join(_line(line) for line in lines), "the table", "--out")
+        write_text(path, "".join(map(json_line, lines)), "the table", "--out")
 
     def accuracies(self, rung: str, seed: int = 0, scales: str = SCALED) -> dict[int, float]:
         """Accuracy by operator, of the trainings that succeeded."""
@@ -188,10 +188,6 @@ class Table:
         return picked
 
 
-def _line(content: Mapping[str, object]) -> str:
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
-
-
 @dataclass(frozen=True)
 class _Head:
     """The first line of a file; provenance: marks of a committed one (tools/check_results.py)."""
@@ -222,12 +218,11 @@ def _table(first: object, *rest: object) -> Table:
 
 def _lines(path: Path) -> list[Any]:
     try:
-        text = path.read_text(encoding="utf-8")
+        lines = whole_lines(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read '{path}': {error}") from error
-    whole = text[: text.rfind("\n") + 1].splitlines()
     try:
-        return [parsed_json(line) for line in whole]
+        return [parsed_json(line) for line in lines]
     except ValueError as error:
         raise UserError(f"'{path}' is damaged: {error}") from error
 
@@ -311,14 +306,12 @@ def run(
     jobs: processes, of one thread each; limit: so many trainings at most.
     """
     table = Table.read(path)
-    table.write(path)  # without a line that was cut off
-    waiting = list(table.waiting())
-    total = len(table.runs) + len(waiting)
+    total = len(table.runs) + len(list(table.waiting()))
     left = math.inf if limit is None else limit
     pool = ProcessPoolExecutor(
         jobs, get_context("spawn"), initializer=_start, initargs=(str(path), data_dir, os.getpid())
     )
-    with safe_spawning(), pool, path.open("a", encoding="utf-8") as file:
+    with safe_spawning(), pool, Lines(path) as lines:
         running: dict[Future[Run], Job] = {}
         while True:
             taken = set(running.values())
@@ -333,8 +326,7 @@ def run(
                 running.pop(future)
                 found = future.result()
                 table.runs.append(found)
-                file.write(_line(asdict(found)))
-                file.flush()
+                lines.add(asdict(found))
                 total = max(total, len(table.runs) + len(list(table.waiting())))
                 if progress is not None:
                     progress(len(table.runs), total, _shown(table, found))

@@ -12,6 +12,7 @@ from typing import Any
 from syno._util import checks
 from syno._util.errors import UserError
 from syno._util.json_types import flattened
+from syno.runs import journal
 from syno.store import Store, StudyRecord
 from syno.store.findings import FINDING
 from syno.store.records import ADAPTATION, canonical_json
@@ -41,39 +42,44 @@ class Journal:
         self.study, self._log = study, store.findings(study, token)
         weights = Weights.of(store, study)
         self.folder: Path | None = None if weights is None else weights.folder
-        self._found: dict[tuple[str, str], Any] = {}
+        found: dict[tuple[str, str], Any] = {}
+        changed: dict[tuple[str, str], Any] = {}
         self.seconds: dict[str, float] = {}
         # The phase that runs, and from when on its time is not stored yet.
         self._phase: tuple[str, float] | None = None
         for event in store.events(study):
             data: Mapping[str, Any] = event.data  # type: ignore[assignment]
             if event.kind in (FINDING, _CHANGE):
-                self._found[data["what"], data["key"]] = data["value"]
+                values = found if event.kind == FINDING else changed
+                values[data["what"], data["key"]] = data["value"]
             elif event.kind == _PHASE:
                 name = data["name"]
                 self.seconds[name] = self.seconds.get(name, 0.0) + data["seconds"]
-        self.resumed = bool(self._found)
+        self.resumed = bool(found or changed)
+        self._found = journal.Journal(found, lambda at, value: self._log.add(*at, value))
+        self._changed = journal.Journal(changed, self._note_change)
 
     def get(self, what: str, key: str) -> Any:
         """The finding; None where there is none."""
-        return self._found.get((what, key))
+        return self._changed.done.get((what, key), self._found.done.get((what, key)))
 
     def once(self, what: str, key: str, find: Callable[[], Any]) -> Any:
         """The finding, which `find` returns as plain values if there is none yet."""
-        if (what, key) not in self._found:
+        if (what, key) not in self._found.done:
             self.put(what, key, find())
-        return self._found[what, key]
+        return self._found.done[what, key]
 
     def put(self, what: str, key: str, value: object) -> None:
         """Store a finding of plain values, and the time of the phase so far."""
-        self._log.add(what, key, value)
-        self._found[what, key] = value
+        self._found.put((what, key), value)
         self._count()
 
     def change(self, what: str, key: str, value: object) -> None:
         """Store a value that takes the place of an earlier one."""
-        self._log.note(_CHANGE, {"what": what, "key": key, "value": value})
-        self._found[what, key] = value
+        self._changed.put((what, key), value)
+
+    def _note_change(self, at: tuple[str, str], value: object) -> None:
+        self._log.note(_CHANGE, {"what": at[0], "key": at[1], "value": value})
 
     def scope(self, limited: Sequence[str]) -> Scope:
         """The findings that depend on what goals limit, such as which candidates are kept."""

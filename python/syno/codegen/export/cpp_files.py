@@ -17,7 +17,7 @@ from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.codegen.native import find_compiler, find_tuning
-from syno.runs.files import write_whole
+from syno.runs.files import write_text, write_whole
 
 if TYPE_CHECKING:
     from syno.operators.layer import Layer
@@ -100,8 +100,8 @@ class CppFiles:
         held = [p.detach().cpu().float().numpy() for p in layer.kernel.parameters()]
         content = b"".join(np.ascontiguousarray(w).tobytes() for w in held)
         write_whole(weights, lambda temporary: temporary.write_bytes(content))
-        write_whole(header, lambda temporary: temporary.write_text(_core.cpp_header(name)))
-        write_whole(code, lambda temporary: temporary.write_text(source, encoding="utf-8"))
+        write_text(header, _core.cpp_header(name))
+        write_text(code, source)
         return Exported(code, weights, header)
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:

@@ -14,7 +14,7 @@ from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 from syno.codegen.export.torch_files import filled, save_tensors, tensors
-from syno.runs.files import write_whole
+from syno.runs.files import write_text, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -50,7 +50,7 @@ class _LoopFiles:
         text = text.replace("@OUTPUT@", str(tuple(shapes.output)))
         held = tensors(layer, subject.seed)
         write_whole(weights, lambda temporary: self.save(held, temporary))
-        write_whole(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_text(code, text)
         return Exported(code, weights)
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:

@@ -12,7 +12,7 @@ from syno._util.errors import InternalError
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
-from syno.runs.files import write_whole
+from syno.runs.files import write_text, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +45,7 @@ class PythonFiles:
         """Writes the code, and beside it the tensors."""
         weights = code.with_suffix(".safetensors")
         write_whole(weights, lambda temporary: save_tensors(held, temporary))
-        write_whole(code, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_text(code, text)
         return Exported(code, weights)
 
 

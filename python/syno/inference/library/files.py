@@ -20,7 +20,7 @@ from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
 from syno.inference.precision import PRECISIONS, TOLERANCES
 from syno.inference.prepare import prepare_sample
-from syno.runs.files import write_whole
+from syno.runs.files import write_text, write_whole
 
 # Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
 # the functions and examples.
@@ -85,8 +85,8 @@ class CppNetwork:
             file=code.name,
         )
         write_whole(weights, lambda temporary: temporary.write_bytes(source.weights))
-        write_whole(header, lambda temporary: temporary.write_text(source.header))
-        write_whole(code, lambda temporary: temporary.write_text(source.code, encoding="utf-8"))
+        write_text(header, source.header)
+        write_text(code, source.code)
         return Exported(code, weights, header)
 
     def check(self, exported: Exported, subject: Subject) -> IsolatedRun:

@@ -29,6 +29,7 @@ from syno.operands.lookup import NamedOperator, named_operators
 from syno.operators import zoo
 from syno.operators.operator import Operator
 from syno.runs.file_lock import one_writer
+from syno.runs.journal import Journal
 from syno.tune.machine import described_machine
 from syno_lab.experiments.layers import results
 from syno_lab.experiments.layers.results import ORIGINAL, LayerResults, LayerRun, LayerTime, Subject
@@ -116,12 +117,16 @@ def bench_layers(
     texts = {name: "" if each is None else each.operator.text for name, each in subjects.items()}
     machine = described_machine(given.threads)
     found = results.opened(path, given.settings(texts, chosen), machine)
-    waiting = [
-        label
-        for label in kinds
-        if (not given.layers or label in given.layers or label in given.tvm_layers)
-        and not _is_done(found, label, tvm=label in given.tvm_layers)
-    ]
+    journal = Journal(
+        {
+            run.layer: run
+            for run in found.layers
+            if _is_done(run, tvm=run.layer in given.tvm_layers)
+        },
+        lambda _, run: results.write(found.with_layer(run, list(kinds)), path),
+    )
+    wanted = {*given.layers, *given.tvm_layers} if given.layers else kinds
+    waiting = list(journal.waiting(label for label in kinds if label in wanted))
     networks = _Networks(given, template, subjects)
     for number, label in enumerate(waiting):
 
@@ -129,17 +134,12 @@ def bench_layers(
             progress(number, len(waiting), f"{label}: {what}")
 
         run = _measured(given, chosen, label, kinds[label], networks, path, told)
-        found.layers = [each for each in found.layers if each.layer != label] + [run]
-        found.layers.sort(key=lambda each: list(kinds).index(each.layer))
-        results.write(found, path)
+        journal.put(label, run)
     progress(len(waiting), len(waiting), "done")
     return found
 
 
-def _is_done(found: LayerResults, label: str, *, tvm: bool) -> bool:
-    run = found.layer(label)
-    if run is None:
-        return False
+def _is_done(run: LayerRun, *, tvm: bool) -> bool:
     tried = {time.engine for time in run.times} | {key.split(" in ")[-1] for key in run.failures}
     return not tvm or TvmLayer.name in tried
 

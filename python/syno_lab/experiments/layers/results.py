@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.engines.engine import RIVALS, missing_rivals
 from syno.measure.timing import STREAM_BYTES, Controls, Timing
-from syno.runs.files import write_text
+from syno.runs.files import write_json
 
 FORMAT = "syno layers 1"
 ORIGINAL = "original"
@@ -139,6 +138,12 @@ class LayerResults:
         """The layer of that label, where it is measured."""
         return next((each for each in self.layers if each.layer == label), None)
 
+    def with_layer(self, run: LayerRun, order: Sequence[str]) -> LayerResults:
+        """Put the results of a layer into the place that its label has in an order."""
+        self.layers = [each for each in self.layers if each.layer != run.layer] + [run]
+        self.layers.sort(key=lambda each: order.index(each.layer))
+        return self
+
     def subjects(self) -> list[str]:
         """All subjects, the original first."""
         return list(dict.fromkeys(time.subject for each in self.layers for time in each.times))
@@ -208,7 +213,7 @@ def read(path: Path) -> LayerResults:
 
 def write(found: LayerResults, path: Path) -> None:
     """Replace the file in one step: it is whole at every moment."""
-    write_text(path, json.dumps(found.to_json(), indent=1) + "\n", "the results", "--out")
+    write_json(path, found.to_json(), "the results", "--out")
 
 
 def opened(path: Path, settings: JsonObject, machine: Mapping[str, object]) -> LayerResults:
