@@ -6,20 +6,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from study.fakes import FakeEvaluator, FakeSpace
 from syno.launch.ray_actor import RayWorker
+from syno.runs import helper_process
 from syno.store import Store
 from syno.study.observer import Observer
 from syno.study.worker import Bench, work
-from syno.study.worker_process import wait_for_end
+from syno.study.worker_process import end_with_parent
 
 SPACE = 1000  # operators
 EVALUATION_S = 0.3
@@ -39,8 +37,8 @@ class FakeWorker(RayWorker):
 
 def main() -> None:
     """Work until the input ends."""
-    given = json.loads(sys.stdin.readline())
-    threading.Thread(target=wait_for_end, daemon=True).start()
+    given = helper_process.read_orders()
+    end_with_parent()
     folder = Path(given["data_dir"])
     (folder / f"gpus-{os.getpid()}").write_text(os.environ.get("CUDA_VISIBLE_DEVICES", "none"))
     space = FakeSpace(SPACE)

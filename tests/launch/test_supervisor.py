@@ -12,7 +12,7 @@ from syno.launch import supervisor as module
 from syno.launch.cluster import LostError
 from syno.launch.ray_actor import identity
 from syno.launch.room import Demand
-from syno.launch.supervisor import MOST_FAILURES, Supervisor
+from syno.launch.supervisor import POLICY, Supervisor
 
 from .fake_cluster import FakeActor, FakeCall, FakeCluster, node
 
@@ -82,7 +82,7 @@ def test_one_that_fails_again_and_again_waits_longer_and_is_given_up():
             if scene.starts > len(starts):
                 starts.append(scene.time)
     pauses = [round(b - a) for a, b in itertools.pairwise(starts)]
-    assert scene.starts == MOST_FAILURES
+    assert scene.starts == POLICY.most
     assert pauses == [2, 3, 5, 9]  # 1, 2, 4 and 8 seconds, and the time until it is noticed
     assert "worker 1 on host-1 is given up after 5 failures in a row" in scene.notes[-1]
     assert "ended with exit code 1: no CUDA" in scene.notes[-1]
@@ -90,21 +90,21 @@ def test_one_that_fails_again_and_again_waits_longer_and_is_given_up():
 
 def test_workers_that_are_taken_away_every_half_minute_are_started_again_and_again():
     scene = Scene(two_nodes(), 1)
-    for _ in range(3 * MOST_FAILURES):
+    for _ in range(3 * POLICY.most):
         scene.pass_(30)
         scene.cluster.actors[-1].state = {"code": -9, "said": "", "lines": []}
     scene.pass_(3)
-    assert scene.starts == 3 * MOST_FAILURES + 1
+    assert scene.starts == 3 * POLICY.most + 1
     assert not any("given up" in note for note in scene.notes)
 
 
 def test_failures_do_not_add_up_over_a_long_time():
     scene = Scene(two_nodes(), 1)
-    for _ in range(3 * MOST_FAILURES):
+    for _ in range(3 * POLICY.most):
         scene.pass_(100)
         scene.cluster.actors[-1].lost = LostError("its process has died")
     scene.pass_(3)
-    assert scene.starts == 3 * MOST_FAILURES + 1
+    assert scene.starts == 3 * POLICY.most + 1
     assert all("it is started again in 1 s" in note for note in scene.notes)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import signal
 import socket
 import struct
 import tempfile
@@ -230,8 +229,7 @@ def _run(sock: socket.socket, folder: str, parent: int) -> None:
 def _end(process: BaseProcess) -> None:
     """End a session with the compilers that it started."""
     assert process.pid is not None
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    processes.kill_group(process.pid)
     if process.is_alive():
         process.kill()
         process.join(_END_S)

@@ -1,14 +1,11 @@
 """The process of one worker, as the process that starts it sees it.
 
-It is told what to do through its standard input, so that a password in the address of the store is
-neither in its command line nor in its environment. The input stays open as long as the process that
-started it lives; at its end, the worker gives back what it has and ends.
+At the end of its input, the worker gives back what it has and ends.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -40,25 +37,11 @@ def start(
         folder: its current folder. Default: that of this process.
         keep_errors: give its standard error to this process, as `process.stderr`.
     """
-    environment = helper_process.environment(**dict.fromkeys(_THREADS, str(max(1, threads))))
+    changes = dict.fromkeys(_THREADS, str(max(1, threads)))
     if visible_gpus is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = visible_gpus
-    process = subprocess.Popen(
-        helper_process.command(module),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if keep_errors else None,
-        text=True,
-        errors="replace",
-        env=environment,
-        cwd=folder,
-        start_new_session=True,  # Ctrl-C is for the search, which ends its workers
-    )
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # its exit code says how it ended
-        process.stdin.write(json.dumps(given) + "\n")
-        process.stdin.flush()
-    return process
+        changes["CUDA_VISIBLE_DEVICES"] = visible_gpus
+    stderr = subprocess.PIPE if keep_errors else None
+    return helper_process.start(module, given, stderr=stderr, folder=folder, **changes)
 
 
 def collect(process: subprocess.Popen[str]) -> tuple[str, int]:

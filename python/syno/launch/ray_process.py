@@ -1,9 +1,9 @@
 """The process that speaks with a Ray cluster for a search; `RayWorkers` starts it.
 
 Ray ends a process that it is connected from when the head of the cluster is gone for a minute, and
-handles signals in its own way: so the search has none of it. This process reads one line of JSON
-from its standard input, and ends its workers and itself at the end of the input. It writes lines of
-JSON to its standard output:
+handles signals in its own way: so the search has none of it. This process reads its orders from its
+standard input, and ends its workers and itself at the end of the input. It writes lines of JSON to
+its standard output:
 
     {"kind": "ready", "workers": 4, "nodes": 2}
     {"kind": "note", "text": "..."}                what the user should know
@@ -13,6 +13,7 @@ JSON to its standard output:
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -29,6 +30,7 @@ from syno.launch.ray_cluster import RayCluster
 from syno.launch.room import Demand, check_room, tag_resources
 from syno.launch.starter import MISTAKE
 from syno.launch.supervisor import Supervisor
+from syno.runs import helper_process
 
 _STEP_S = 0.25
 _END_S = 40.0  # more than the supervisor waits for its workers
@@ -38,12 +40,9 @@ Say = Callable[[dict[str, Json]], None]
 
 def main(connect: Callable[[str], Cluster] = RayCluster) -> None:
     """Keep workers running until the input ends."""
-    # What libraries print goes to standard error, not between the lines of this process.
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    given = json.loads(sys.stdin.readline())
+    out, given = helper_process.answers(), helper_process.read_orders()
     finished = threading.Event()
-    threading.Thread(target=_wait_for_end, args=(finished,), daemon=True).start()
+    helper_process.at_the_end_of_input(functools.partial(_end, finished))
     try:
         serve(given, connect, finished, lambda message: _write(out, message))
     except UserError as error:
@@ -117,9 +116,7 @@ def _check_store(given: dict[str, Any], nodes: int, machines: int) -> None:
         )
 
 
-def _wait_for_end(finished: threading.Event) -> None:
-    while sys.stdin.readline():
-        pass
+def _end(finished: threading.Event) -> None:
     finished.set()
     time.sleep(_END_S)
     sys.stderr.write("the Ray cluster does not answer at the end\n")

@@ -24,15 +24,14 @@ from syno._util.json_types import Json
 from syno.launch.ray_cluster import check_address, is_installed
 from syno.launch.starter import check_reachable, orders
 from syno.runs import helper_process
+from syno.runs.supervise import Policy, Restarts, wait_or_kill
 from syno.store import Store
 
 _MODULE = "syno.launch.ray_process"
 CONNECT_S = 60.0
 _READ_S = 5.0  # for the last lines of a process that has ended
 _END_S = 45.0  # more than the workers have
-_MOST_STARTS = 5  # of the process, in a row
-_FIRST_S = 1.0  # the pause before the second start
-_LONG_S = 60.0  # a process that ran for so long had started well
+_POLICY = Policy(most=5, early_s=60.0, first_s=1.0)
 _LONGEST_LINE = 500  # characters
 _LOOPBACK = ("", "localhost", "127.0.0.1", "::1")
 
@@ -101,7 +100,7 @@ class RayWorkers:
         self._is_ready = self._was_ready = False  # this process, and any before
         self._refusal = ""  # what a process said that could not connect again
         self._started = self._next = 0.0
-        self._failures = 0
+        self._restarts = Restarts(_POLICY)
         self.placed: list[dict[str, Json]] = []
 
     def __enter__(self) -> RayWorkers:
@@ -149,17 +148,9 @@ class RayWorkers:
 
     def _start(self) -> None:
         self._errors.clear()
-        self._process = subprocess.Popen(
-            helper_process.command(_MODULE),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            env=helper_process.environment(),
-            cwd="/",  # Ray lets workers import from the folder of the process that starts them
-            start_new_session=True,  # Ctrl-C is for the search, which ends its workers
+        # Ray lets workers import from the folder of the process that starts them.
+        self._process = helper_process.start(
+            _MODULE, self._given, stderr=subprocess.PIPE, folder="/"
         )
         self._is_ready, self._refusal, self._started = False, "", time.monotonic()
         self._readers = [
@@ -168,10 +159,6 @@ class RayWorkers:
         ]
         for reader in self._readers:
             reader.start()
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # `_check_process` says how it ended
-            self._process.stdin.write(json.dumps(self._given) + "\n")
-            self._process.stdin.flush()
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -230,14 +217,13 @@ class RayWorkers:
                 "  what to do: `ray status` on this machine; all machines need the same versions "
                 "of Ray and Python"
             )
-        self._failures = 1 if lasted > _LONG_S and self._is_ready else self._failures + 1
-        if self._failures >= _MOST_STARTS:
+        pause = self._restarts.failed(lasted if self._is_ready else 0.0)
+        if pause is None:
             raise UserError(
                 f"the Ray cluster '{self._address}' is lost: {reason}\n"
                 "  what to do: start it again, then `syno resume`; nothing that is in the store "
                 "is lost"
             )
-        pause = _FIRST_S * 2 ** (self._failures - 1)
         self._note(f"{reason}; it is started again in {pause:g} s")
         self._next = time.monotonic() + pause
 
@@ -254,11 +240,7 @@ class RayWorkers:
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
-        try:
-            process.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        wait_or_kill(process, patience_s)
         self.placed = []
 
 

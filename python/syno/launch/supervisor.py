@@ -13,7 +13,6 @@ and another worker takes what it had.
 from __future__ import annotations
 
 import json
-import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,16 +23,16 @@ from syno._util.json_types import Json
 from syno.launch.cluster import Actor, Call, Cluster, LostError
 from syno.launch.room import CORES, GPUS, Demand
 from syno.launch.starter import MISTAKE
+from syno.runs.processes import signal_name
+from syno.runs.supervise import Policy, Restarts
 
 WAITING, STARTING, BEGINNING, RUNNING, ENDED = range(5)
 
 LOOK_S = 0.5  # between two looks at a worker
 # A worker that ended sooner after its start has failed once more in a row. One that lives longer
 # had begun to work: machines that take workers away now and then must not end a search.
-SHORT_S = 20.0
+POLICY = Policy(most=5, early_s=20.0, first_s=1.0, most_s=60.0)  # of one place
 EARLY_S = 60.0  # mistakes that workers report up to then are there from the start
-MOST_FAILURES = 5  # of one place, in a row
-_FIRST_S, _MOST_S = 1.0, 60.0  # the pauses before a start
 _ROOM_S = 30.0  # of waiting for room, after which a note says so
 _END_S = 30.0  # for what a worker does when it is asked to end
 _LEFT = "its node left the cluster"
@@ -49,7 +48,7 @@ class _Place:
     call: Call | None = None
     since: float = 0.0  # when this phase began
     next: float = 0.0  # when there is something to do
-    failures: int = 0
+    restarts: Restarts = field(default_factory=lambda: Restarts(POLICY))
     node: str = ""
     host: str = ""
     process: int = 0
@@ -209,8 +208,7 @@ class Supervisor:
         code = found.get("code")
         if code is None:
             place.next = now + LOOK_S
-            if now - place.since > SHORT_S:
-                place.failures = 0
+            place.restarts.works(now - place.since)
             if now - place.since > EARLY_S:
                 self._has_run = True
             return
@@ -224,7 +222,7 @@ class Supervisor:
             self._wait(place, now, 0.0)
         else:
             how = (
-                f"was killed by {_signal_name(-code)}"
+                f"was killed by {signal_name(-code)}"
                 if code < 0
                 else f"ended with exit code {code}"
             )
@@ -255,22 +253,20 @@ class Supervisor:
         self._failed(place, text, now)
 
     def _failed(self, place: _Place, reason: str, now: float) -> None:
-        is_short = place.phase != RUNNING or now - place.since < SHORT_S
-        place.failures = place.failures + 1 if is_short else 1
+        pause = place.restarts.failed(now - place.since if place.phase == RUNNING else 0.0)
         self._last_reason = f"{place.name}: {reason}"
-        if place.failures >= MOST_FAILURES:
+        if pause is None:
             self._note(
-                f"{place.name} is given up after {MOST_FAILURES} failures in a row; the last: "
+                f"{place.name} is given up after {POLICY.most} failures in a row; the last: "
                 f"{reason}"
             )
             self._leave(place, ENDED)
             self._check_any_left(
-                f"all workers of the Ray cluster failed {MOST_FAILURES} times in a row; the last "
+                f"all workers of the Ray cluster failed {POLICY.most} times in a row; the last "
                 f"of them: {self._last_reason}\n"
                 "  what to do: see the messages above; `syno worker` on a node shows more"
             )
             return
-        pause = min(_FIRST_S * 2 ** (place.failures - 1), _MOST_S)
         self._note(f"{place.name} died: {reason}; it is started again in {pause:g} s")
         self._wait(place, now, pause)
 
@@ -320,10 +316,3 @@ class Supervisor:
             f"{len(waits)} of {len(self._places)} workers of the Ray cluster have not started yet: "
             f"each needs {self._demand.in_words}, and {free} are free on all nodes together"
         )
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -16,10 +16,14 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import IO, Any, TextIO
+
+from syno._util.json_types import Json
 
 
 def _current_folder() -> str | None:
@@ -70,6 +74,71 @@ def command(module: str, *arguments: str) -> list[str]:
     flags = [option for name, option in _FLAGS if getattr(sys.flags, name)]
     program = ["-P", "-c", _PROGRAM, json.dumps(search_path())]
     return [sys.executable, *flags, *program, module, *arguments]
+
+
+def start(
+    module: str,
+    orders: Mapping[str, Json],
+    *,
+    stderr: int | IO[str] | None = None,
+    folder: str | None = None,
+    own_session: bool = True,
+    **changes: str,
+) -> subprocess.Popen[str]:
+    """Start a process that runs `main()` of a module of Syno, and tell it what to do.
+
+    It reads its orders from its standard input (`read_orders`): so that a password is neither in
+    its command line nor in its environment. The input stays open as long as this process lives.
+
+    Args:
+        module: the module.
+        orders: what it is told.
+        stderr: where its standard error goes, as for `subprocess.Popen`.
+        folder: its current folder. Default: that of this process.
+        own_session: whether Ctrl-C is for this process alone.
+        changes: of its environment.
+    """
+    process = subprocess.Popen(
+        command(module),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        encoding="utf-8",
+        errors="replace",
+        env=environment(**changes),
+        cwd=folder,
+        start_new_session=own_session,
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # its exit code says how it ended
+        process.stdin.write(json.dumps(orders) + "\n")
+        process.stdin.flush()
+    return process
+
+
+def read_orders() -> Any:
+    """What the process that started this one tells it to do."""
+    return json.loads(sys.stdin.readline())
+
+
+def answers() -> TextIO:
+    """Where answers to the process that started this one go; what libraries print from now on goes
+    to standard error."""
+    found = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return found
+
+
+def at_the_end_of_input(act: Callable[[], object]) -> None:
+    """Call a function, in a thread of its own, when the process that started this one has ended or
+    closes the input of this one."""
+
+    def wait() -> None:
+        while sys.stdin.readline():
+            pass
+        act()
+
+    threading.Thread(target=wait, daemon=True, name="syno-parent").start()
 
 
 def isolated_command(program: str, *arguments: str) -> list[str]:

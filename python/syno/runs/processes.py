@@ -213,6 +213,14 @@ def _proportional(process: int) -> int:
     return total
 
 
+def signal_name(number: int) -> str:
+    """The name of a signal, such as SIGKILL."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def kill_group(leader: int) -> None:
     """Kills a process group that may have ended already."""
     with contextlib.suppress(ProcessLookupError, PermissionError):

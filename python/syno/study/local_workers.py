@@ -6,17 +6,18 @@ import os
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from syno._util.errors import UserError
 from syno.launch import child
 from syno.launch.starter import MISTAKE, check_reachable, orders
+from syno.runs.supervise import Policy, Restarts, wait_or_kill
 from syno.store import Store
 
 _MODULE = "syno.study.worker_process"
 _END_S = 30.0  # for what a worker does when it is asked to end
-_SHORT_S = 60.0  # a worker that ends by itself sooner failed at its start
-_MOST_STARTS = 3  # of a worker that fails at its start, in a row
+# A worker that ends by itself failed at its start. One that was killed did not fail.
+_POLICY = Policy(most=3, early_s=60.0)
 
 
 @dataclass
@@ -28,7 +29,7 @@ class _Job:
     gpu: int | None
     process: subprocess.Popen[str] | None = None
     started: float = 0.0
-    failures: int = 0
+    restarts: Restarts = field(default_factory=lambda: Restarts(_POLICY))
     is_done: bool = False
 
 
@@ -113,12 +114,13 @@ class LocalWorkers:
             if code == 0 and self._given["idle_s"] is not None:
                 job.is_done = True
                 continue
-            is_short = code > 0 and time.monotonic() - job.started < _SHORT_S
-            job.failures = job.failures + 1 if is_short else 0
-            if job.failures >= _MOST_STARTS:
+            lasted = time.monotonic() - job.started
+            if code <= 0 or lasted >= _POLICY.early_s:
+                job.restarts.reset()
+            elif job.restarts.failed(lasted) is None:
                 raise UserError(
                     f"worker {job.number + 1} ended with exit code {code} shortly after its start, "
-                    f"{_MOST_STARTS} times\n  what to do: see its messages above"
+                    f"{_POLICY.most} times\n  what to do: see its messages above"
                 )
             self._start(job)
 
@@ -137,10 +139,7 @@ class LocalWorkers:
         until = time.monotonic() + _END_S
         for job in running:
             assert job.process is not None
-            try:
-                job.process.wait(max(0.1, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                job.process.kill()
+            wait_or_kill(job.process, max(0.1, until - time.monotonic()))
             self._collect(job)
 
     def _start(self, job: _Job) -> None:

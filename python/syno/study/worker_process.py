@@ -1,31 +1,28 @@
 """The process of a worker that `LocalWorkers`, or an actor on a Ray cluster, starts.
 
-It reads one line of JSON from its standard input, which says what to do: so that a password in the
-address of the store is neither in its command line nor in its environment. The input stays open as
-long as the process that started it lives; at its end, the worker gives back what it has and ends.
-A mistake of the user is written to standard output, and the exit code is 2. Otherwise it writes how
-many trials it has evaluated.
+It reads its orders from its standard input, which stays open as long as the process that started it
+lives; at its end, the worker gives back what it has and ends. A mistake of the user is written to
+standard output, and the exit code is 2. Otherwise it writes how many trials it has evaluated.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
-import threading
 
 from syno._util.errors import UserError
 from syno.launch.starter import MISTAKE
+from syno.runs import helper_process
 from syno.study.progress import Notes
 
 
 def main() -> None:
     """Work until the input ends."""
-    given = json.loads(sys.stdin.readline())
+    given = helper_process.read_orders()
     if given["cores"]:
         os.sched_setaffinity(0, given["cores"])
-    threading.Thread(target=wait_for_end, daemon=True, name="syno-parent").start()
+    end_with_parent()
     from syno.store import Store
     from syno.study.worker import work
 
@@ -48,8 +45,6 @@ def main() -> None:
         sys.exit(MISTAKE)
 
 
-def wait_for_end() -> None:
-    """Wait for the end of the standard input, then end this process as SIGTERM does."""
-    while sys.stdin.readline():
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+def end_with_parent() -> None:
+    """End this process as SIGTERM does when the input ends."""
+    helper_process.at_the_end_of_input(lambda: os.kill(os.getpid(), signal.SIGTERM))

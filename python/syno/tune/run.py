@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -96,20 +95,17 @@ def _told(
 def _work(task: Task, retry: bool, told: Callable[[str], None]) -> None:
     began = time.monotonic()
     asked = {"task": task.as_json(), "retry": retry, "parent": os.getpid()}
-    threads = str(task.threads)
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
-        process = subprocess.Popen(
-            helper_process.command("syno.tune.worker"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+        process = helper_process.start(
+            "syno.tune.worker",
+            asked,
             stderr=errors,
-            text=True,
-            env=helper_process.environment(TVM_NUM_THREADS=threads, TVM_BIND_THREADS="1"),
+            own_session=False,
+            TVM_NUM_THREADS=str(task.threads),
+            TVM_BIND_THREADS="1",
         )
         try:
-            assert process.stdin is not None and process.stdout is not None
-            process.stdin.write(json.dumps(asked))
-            process.stdin.close()
+            assert process.stdout is not None
             for line in process.stdout:
                 told(json.loads(line)["what"])
             code = process.wait()

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -199,21 +196,15 @@ def _search(
 ) -> None:
     """Run `main` in a process of its own. UserError where it fails."""
     folder.mkdir(parents=True, exist_ok=True)
+    more = {"folder": str(folder), "remote": remote and asdict(remote), "parent": os.getpid()}
+    orders = {**asked, **more}
     with (
         open(folder / _MESSAGES, "a", encoding="utf-8") as messages,
-        subprocess.Popen(
-            helper_process.command("syno.tune.tvm_schedules"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=messages,
-            text=True,
-            env=helper_process.environment(),
+        helper_process.start(
+            "syno.tune.tvm_schedules", orders, stderr=messages, own_session=False
         ) as process,
     ):
-        assert process.stdin is not None and process.stdout is not None
-        more = {"folder": str(folder), "remote": remote and asdict(remote), "parent": os.getpid()}
-        process.stdin.write(json.dumps({**asked, **more}))
-        process.stdin.close()
+        assert process.stdout is not None
         for line in process.stdout:
             progress(line.strip())
     if process.returncode != 0:
@@ -225,10 +216,8 @@ def _search(
 
 def main() -> None:
     """Search, as standard input asks; print a line for each batch of trials."""
-    asked = json.load(sys.stdin)
+    asked, answers = helper_process.read_orders(), helper_process.answers()
     processes.die_with(asked["parent"])
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # TVM prints tables of its progress
     tvm = imported()
     meta_schedule: Any = importlib.import_module(_TUNER)
     if "source" in asked:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import sys
 import time
 from collections.abc import Callable
 
@@ -18,7 +16,7 @@ import torch
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
-from syno.runs import processes
+from syno.runs import helper_process, processes
 from syno.tune.machine import described_machine
 from syno.tune.results import DONE, FAILED, Results, TaskResult, TunedLayer
 from syno.tune.tasks import Task
@@ -28,10 +26,8 @@ Measured = Callable[[Callable[[str], None]], TunedLayer]
 
 def main() -> None:
     """Do the task, unless it is done; write its result."""
-    asked = json.load(sys.stdin)
+    asked, answers = helper_process.read_orders(), helper_process.answers()
     processes.die_with(asked["parent"])
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever back ends print is no answer
 
     def told(what: str) -> None:
         answers.write(json.dumps({"what": what}) + "\n")

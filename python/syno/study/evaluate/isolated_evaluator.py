@@ -22,6 +22,7 @@ from syno._util.errors import InternalError, UserError
 from syno._util.threads import usable_cores
 from syno.operators.operator import Operator
 from syno.runs import processes
+from syno.runs.supervise import Policy, Restarts
 from syno.store import Outcome
 from syno.store.documents import Details
 from syno.store.records import ERROR, TIMEOUT
@@ -39,7 +40,7 @@ _SLOWDOWN = 10.0
 # The least memory of a child, beside the memory that it shares with the others.
 _LEAST_MEMORY = 64 << 20
 # How many times the process that forks is started if it ends or stops at its start.
-_STARTS = 3
+_POLICY = Policy(most=3)
 
 
 class NotPossibleError(UserError):
@@ -288,18 +289,18 @@ class IsolatedEvaluator:
         Raises:
             UserError: if the process ends or stops at its start several times.
         """
-        if self._server is not None:
-            return self._server
-        reason = ""
-        for _ in range(_STARTS):
+        restarts = Restarts(_POLICY)
+        while self._server is None:
             reason = self._start()
-            if self._server is not None:
-                return self._server
-        raise UserError(
-            f"the process that forks evaluations cannot be started: it {reason}, {_STARTS} times\n"
-            "  what to do: find out what ends or stops it (the system does when memory is short), "
-            "or search\n              without isolation (isolate=False, --no-isolate)"
-        )
+            if reason and restarts.failed(0.0) is None:
+                raise UserError(
+                    f"the process that forks evaluations cannot be started: it {reason}, "
+                    f"{_POLICY.most} times\n"
+                    "  what to do: find out what ends or stops it (the system does when memory is "
+                    "short), or search\n              without isolation (isolate=False, "
+                    "--no-isolate)"
+                )
+        return self._server
 
     def _start(self) -> str:
         """Try once to start the process that forks; return why it failed, or an empty text."""
@@ -378,8 +379,5 @@ def _end(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"the process ended with exit code {code} and returned no result"
-    name = f"signal {-code}"
-    with contextlib.suppress(ValueError):
-        name = signal.Signals(-code).name
     more = ", as the system does when memory is short" if -code == signal.SIGKILL else ""
-    return f"the process was ended by {name}{more}"
+    return f"the process was ended by {processes.signal_name(-code)}{more}"
