@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 
 namespace syno {
@@ -110,8 +111,6 @@ class Coloring {
   }
 
  private:
-  static std::size_t at(CoordinateId id) { return static_cast<std::size_t>(id); }
-
   static std::size_t distinct(std::vector<Color> colors) {
     std::sort(colors.begin(), colors.end());
     return static_cast<std::size_t>(std::unique(colors.begin(), colors.end()) - colors.begin());

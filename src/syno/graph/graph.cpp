@@ -46,13 +46,6 @@ bool Graph::in_frontier(CoordinateId id) const {
   return std::binary_search(frontier_.begin(), frontier_.end(), id);
 }
 
-int Graph::newest_weight(CoordinateId id) const {
-  for (int i = static_cast<int>(weights_.size()) - 1; i >= 0; --i) {
-    if (weights_[static_cast<std::size_t>(i)].holds(id)) return i;
-  }
-  return -1;
-}
-
 std::array<int, kPrimitiveCount> Graph::primitive_counts() const {
   std::array<int, kPrimitiveCount> counts{};
   for (const Step& step : steps_) ++counts[static_cast<std::size_t>(step.primitive)];

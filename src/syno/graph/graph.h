@@ -106,8 +106,6 @@ class Graph {
   }
   /// How many weights hold `id`.
   int share_count(CoordinateId id) const { return coordinate(id).shares; }
-  /// The last weight that holds `id`, or -1.
-  int newest_weight(CoordinateId id) const;
   /// How many steps use each primitive; a contraction counts once.
   std::array<int, kPrimitiveCount> primitive_counts() const;
   int count(Primitive primitive) const {

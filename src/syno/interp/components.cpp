@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "syno/support/at.h"
+
 namespace syno {
 namespace {
-
-std::size_t at(CoordinateId id) {
-  return static_cast<std::size_t>(id);
-}
 
 void add_once(std::vector<CoordinateId>& ids, CoordinateId id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);

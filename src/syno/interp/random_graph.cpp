@@ -15,7 +15,6 @@ namespace {
 constexpr int kMaxAttempts = 1000;
 constexpr int kMaxTotalPower = 8;
 constexpr std::uint64_t kIntegerStream = 1'000'001;
-constexpr std::uint64_t kRealStream = 1'000'002;
 constexpr std::array<const char*, 5> kPrimaries{"N", "C_in", "C_out", "H", "W"};
 constexpr std::array<const char*, 4> kCoefficients{"g", "k", "k_2", "s"};
 
@@ -296,13 +295,6 @@ Tensor<std::int64_t> random_integers(std::vector<std::int64_t> shape, std::uint6
     element =
         static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * limit + 1))) - limit;
   }
-  return tensor;
-}
-
-Tensor<double> random_reals(std::vector<std::int64_t> shape, std::uint64_t seed) {
-  auto tensor = zeros<double>(std::move(shape));
-  CounterRandom random(seed, kRealStream);
-  for (double& element : tensor.data) element = 2 * random.uniform() - 1;
   return tensor;
 }
 

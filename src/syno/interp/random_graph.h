@@ -77,7 +77,5 @@ RandomOperator random_operator(std::uint64_t seed, const RandomOptions& options 
 /// Uniform integers in -limit..limit, so that products are exact in any arithmetic.
 Tensor<std::int64_t> random_integers(std::vector<std::int64_t> shape, std::uint64_t seed,
                                      std::int64_t limit = 3);
-/// Uniform in [-1, 1).
-Tensor<double> random_reals(std::vector<std::int64_t> shape, std::uint64_t seed);
 
 }  // namespace syno

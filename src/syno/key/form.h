@@ -152,7 +152,7 @@ class Algebra {
   /// The same, narrowed by the facts of steps before `before`.
   Interval range(const Form& form, int before);
 
-  /// floor(form / divisor), rewritten as far as the rules know (key_floor.cpp). Uses facts of steps
+  /// floor(form / divisor), rewritten as far as the rules know (form.cpp). Uses facts of steps
   /// before `before`.
   Form floor_divide(Form form, Integer divisor, int before);
   Form modulo(const Form& form, Integer divisor, int before);

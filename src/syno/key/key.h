@@ -2,9 +2,9 @@
 // permuted weights and weight dimensions, E3 relabelled weight elements, E4 permuted unordered
 // dimensions), as far as that is recognised.
 //
-// The operator falls into sections that only weights connect (key_section.h). Under each binding each
-// section is brought into a symbolic normal form (key_points.h), its digits are labelled in a
-// canonical order (key_label.h), and the labelled forms are hashed. No numbers are evaluated. What is
+// The operator falls into sections that only weights connect (section.h). Under each binding each
+// section is brought into a symbolic normal form (points.h), its digits are labelled in a
+// canonical order (label.h), and the labelled forms are hashed. No numbers are evaluated. What is
 // not recognised stays as it is, and where a cap is hit the hash of the structure stands in: an error
 // leaks a duplicate, it never makes two different operators one.
 #pragma once

@@ -198,7 +198,7 @@ TEST(Key, DirectionsAndBordersMatter) {
 }
 
 TEST(Key, AWindowOverAMixedRadixSeesItsOrder) {
-  // key.md's family: they coincide only where the window exceeds what it slides over.
+  // They coincide only where the window exceeds what it slides over.
   const Signature grouped{"[C, H]", "[H, s*g]"};
   const std::string body =
       "reduce k^2 -> w; reduce g -> r; merge o0 s^-1*C -> a b; "

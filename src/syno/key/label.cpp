@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "syno/support/at.h"
 #include "syno/support/interrupt.h"
 #include "syno/support/mix.h"
 
@@ -9,10 +10,6 @@ namespace syno::key {
 namespace {
 
 using Word = std::uint64_t;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class PieceFinder {
  public:

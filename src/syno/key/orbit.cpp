@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "syno/support/at.h"
+
 namespace syno {
 namespace {
-
-std::size_t at(int number) {
-  return static_cast<std::size_t>(number);
-}
 
 // The graph with its output iterators moved to other places.
 Graph moved(const Graph& graph, const std::vector<int>& places) {

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "syno/support/at.h"
 #include "syno/support/mix.h"
 
 namespace syno::key {
 namespace {
-
-std::size_t at(int id) {
-  return static_cast<std::size_t>(id);
-}
 
 // A bit that the number of a dimension does not reach.
 constexpr std::uint64_t kMirrored = std::uint64_t{1} << 32;

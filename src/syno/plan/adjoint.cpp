@@ -4,15 +4,12 @@
 #include <map>
 #include <utility>
 
+#include "syno/support/at.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 bool is_view(StageKind kind) {
   return kind != StageKind::kSum && kind != StageKind::kContract && kind != StageKind::kConvolution;

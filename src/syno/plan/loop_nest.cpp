@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "syno/support/at.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 
 namespace syno {
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 bool is_view(StageKind kind) {
   return kind != StageKind::kSum && kind != StageKind::kContract && kind != StageKind::kConvolution;

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "syno/support/at.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // How many quotients and remainders an index has.
 std::size_t parts_in(const Index& index) {

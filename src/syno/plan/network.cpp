@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 #include "syno/support/inline_vector.h"
 
@@ -14,10 +15,6 @@ constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
 constexpr StepSet bit(std::size_t step) {
   return StepSet{1} << step;
-}
-
-std::size_t at(CoordinateId id) {
-  return static_cast<std::size_t>(id);
 }
 
 }  // namespace
@@ -149,10 +146,6 @@ bool Network::view_ready(std::size_t s, StepSet done) const {
     if (consumed_later(view.out[static_cast<std::size_t>(j)], done)) return false;
   }
   return true;
-}
-
-bool Network::contraction_ready(std::size_t s, StepSet done) const {
-  return (weight_dims(weight_of(s), done) & closed(done)).none();
 }
 
 StepSet Network::ready_reduces(StepSet done) const {

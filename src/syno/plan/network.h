@@ -72,9 +72,6 @@ class Network {
 
   /// Whether all later steps that use what the view `step` produced are done.
   bool view_ready(std::size_t step, StepSet done) const;
-  /// Whether the weight can be multiplied into the data: no dimension of it still has to go through a view. The index
-  /// of a window is the exception: it may enter the data before the window is taken (T[c, j] -> T[i + j - K/2, j]).
-  bool contraction_ready(std::size_t step, StepSet done) const;
   /// The Reduces that may be summed: on the cut, and in no weight that waits. `weight`, when given, no longer waits.
   StepSet ready_reduces(StepSet done) const;
   /// Whether no tensor depends on the result of the Unfold `step`, so that its mask needs the data to be repeated.

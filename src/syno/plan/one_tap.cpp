@@ -4,6 +4,7 @@
 
 #include "syno/plan/convolution.h"
 #include "syno/plan/memory.h"
+#include "syno/support/at.h"
 #include "syno/support/checked.h"
 #include "syno/support/error.h"
 
@@ -14,10 +15,6 @@ using Dims = std::vector<int>;
 
 bool contains(const Dims& dims, int dim) {
   return std::find(dims.begin(), dims.end(), dim) != dims.end();
-}
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
 }
 
 class OneTap {

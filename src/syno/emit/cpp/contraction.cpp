@@ -6,6 +6,7 @@
 
 #include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 
 namespace syno::cpp {
@@ -25,10 +26,6 @@ constexpr std::int64_t kLeastInside = 8;
 constexpr std::int64_t kLeastPairColumns = 96;
 constexpr std::int64_t kLeastPairTerms = 16;
 constexpr double kMostPairCost = 0.9;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 void visit(const Index& index, const std::function<void(const Index&)>& see) {
   see(index);

@@ -10,6 +10,7 @@
 #include "syno/emit/cpp/schedule.h"
 #include "syno/emit/printer.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 
@@ -19,10 +20,6 @@ namespace {
 
 // Vectors may read so many floats behind a buffer of ours.
 constexpr std::int64_t kSlack = 64;
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 std::int64_t rounded(std::int64_t floats) {
   return (floats + 15) / 16 * 16;
 }

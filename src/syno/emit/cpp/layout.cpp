@@ -5,16 +5,13 @@
 #include "syno/emit/cpp/contraction.h"
 #include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 
 namespace syno::cpp {
 namespace {
 
 // Fewer lanes than this are no vector.
 constexpr std::int64_t kLeastLanes = 7;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // The axis of the producer that is dimension d, or -1.
 int axis_of(const LoopNest& producer, std::size_t dimension) {

@@ -7,6 +7,7 @@
 #include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/schedule.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/text.h"
 
 namespace syno {
@@ -14,10 +15,6 @@ namespace {
 
 using cpp::Contraction;
 using cpp::RowLoops;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Fields of an object, in order.
 class Fields {

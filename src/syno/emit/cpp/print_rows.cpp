@@ -6,6 +6,7 @@
 
 #include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/checked.h"
 #include "syno/support/text.h"
 
@@ -17,10 +18,6 @@ constexpr std::int64_t kMostUnrolledRow = 64;
 // Tables of where lanes stand: entries, and how far from each other.
 constexpr std::int64_t kMostPlaces = 8192;
 constexpr std::int64_t kFarthestPlace = (std::int64_t{1} << 31) - 2;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class RowPrinter {
  public:

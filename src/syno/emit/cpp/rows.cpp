@@ -4,6 +4,7 @@
 
 #include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 
 namespace syno::cpp {
 namespace {
@@ -15,10 +16,6 @@ constexpr std::int64_t kShortRow = 8;
 constexpr std::int64_t kMostJoined = 64;
 // So many elements that the tile and the window meet in are unrolled.
 constexpr std::int64_t kMostMet = 16;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Splits output axis `axis` into two, of which the inner one has extent `block`.
 LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block) {

@@ -7,6 +7,7 @@
 #include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/layout.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 
 namespace syno::cpp {
@@ -27,10 +28,6 @@ constexpr double kMostGathered = 16e6;
 constexpr double kMostGatheredWeight = 1e6;
 // Of products of up to 255 * 128 in 31 bits.
 constexpr std::int64_t kMostCodeTerms = ((std::int64_t{1} << 31) - 1) / (std::int64_t{255} * 128);
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Axes that an operand depends on, the lane last. What is read together lies together; only a lane that fills its
 // vectors badly has axes of the result beside it, with which it may be merged.

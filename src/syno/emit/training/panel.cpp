@@ -5,14 +5,11 @@
 #include <utility>
 
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 
 namespace syno::training {
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class Maker {
  public:

@@ -4,14 +4,11 @@
 
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/text.h"
 
 namespace syno::training {
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 std::string number(std::int64_t value) {
   return std::to_string(value);

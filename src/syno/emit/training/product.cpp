@@ -4,6 +4,7 @@
 
 #include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 
 namespace syno::training {
 namespace {
@@ -17,10 +18,6 @@ constexpr double kLatency = 4;
 constexpr std::int64_t kLeastColumns = 4;
 constexpr std::size_t kMostColumnAxes = 6;
 constexpr std::size_t kMostOrdered = 3;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 std::int64_t over(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;

@@ -5,6 +5,7 @@
 
 #include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 
 namespace syno::training {
 namespace {
@@ -14,10 +15,6 @@ constexpr std::int64_t kLanes = 16;
 constexpr double kLeastReads = 4;
 constexpr double kLeastPartialReads = 16;
 constexpr double kMostCopied = 16e6;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class Stepper {
  public:

@@ -9,6 +9,7 @@
 #include "syno/emit/training/print_product.h"
 #include "syno/emit/training/steps.h"
 #include "syno/plan/adjoint.h"
+#include "syno/support/at.h"
 #include "syno/support/text.h"
 
 namespace syno {
@@ -19,10 +20,6 @@ constexpr std::int64_t kSlack = 16;
 // Floats of input and output in a block of the batch.
 constexpr std::int64_t kBlockFloats = std::int64_t{32} * 1024;
 constexpr std::int64_t kMostImages = 64;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 std::int64_t rounded(std::int64_t floats) {
   return (floats + 15) / 16 * 16;

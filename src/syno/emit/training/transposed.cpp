@@ -5,6 +5,7 @@
 #include "syno/emit/cpp/lanes.h"
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/plan/loop_transform.h"
+#include "syno/support/at.h"
 #include "syno/support/text.h"
 
 namespace syno::training {
@@ -13,10 +14,6 @@ namespace {
 // Shorter sides leave most of a square empty.
 constexpr std::int64_t kLeastRead = 4;
 constexpr std::int64_t kLeastStored = 2;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 }  // namespace
 
