@@ -14,7 +14,6 @@ from syno.operators.initialization import Reference, reference_of
 from syno.operators.layer import Layer
 
 CHANNELS, SIZE = 16, 8
-COEFFICIENTS = {"k": 3, "s": 2, "g": 4}
 SPECIFICATION = syno.Specification(
     "[N, C_in: unordered, H, H]",
     "[N, C_out: unordered, H, H]",

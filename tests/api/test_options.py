@@ -17,7 +17,7 @@ from syno import _core
 from syno._util.declaration import document, documented, restored, takes
 from syno._util.options import Options, Stored, declared, group, like, memory_size, option
 from syno.network.sampler import MAX_NODES
-from syno.space.options import TRIAL_BUDGETS, WALK_BUDGETS
+from syno.space.options import WALK_BUDGETS
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_budgets_have_the_defaults_of_c() -> None:
     (nodes,) = (d for d in _core.enumerate_options() if d["name"] == "max_nodes")
     assert syno.SpaceOptions().max_nodes == nodes["default"] == MAX_NODES
     assert {d["name"] for d in WALK_BUDGETS} == {"count", "width", "max_operators", "seconds"}
-    assert {d["name"] for d in TRIAL_BUDGETS} == {"trials", "depth", "max_seconds"}
-    for descriptor in (*_core.enumerate_options(), *WALK_BUDGETS, *TRIAL_BUDGETS):
+    assert {d["name"] for d in _core.trial_options()} == {"trials", "depth", "max_seconds"}
+    for descriptor in (*_core.enumerate_options(), *WALK_BUDGETS, *_core.trial_options()):
         assert descriptor["doc"]
         assert descriptor["minimum"] <= descriptor["default"]
 

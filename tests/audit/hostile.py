@@ -14,15 +14,6 @@ from torch import nn
 from syno import UserError
 
 
-class NoText:
-    """An object whose text cannot be made."""
-
-    def __repr__(self) -> str:
-        raise UserError("no text")
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 def _raises(*_: object, **__: object) -> object:
     raise UserError("a function of the user")
 

@@ -24,8 +24,6 @@ from syno.surrogate.data import FEATURES, SurrogateData
 from syno.tune.grid import read_grid
 from syno.tune.tasks import tasks_of
 
-MOST_SAID = 200
-
 
 @functools.cache
 def store() -> str:

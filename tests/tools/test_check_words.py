@@ -45,6 +45,20 @@ def test_only_the_ci_script_may_look_beside_the_checkout(tmp_path):
 
 def test_this_project_names_nothing_its_readers_do_not_have():
     assert check_words.violations(ROOT) == []
+    assert check_words.missing_files(ROOT) == []
+
+
+def test_a_file_that_a_comment_cites_must_exist(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part/here.h").write_text("// As part/here.h and gone.h say; FILE.py is any.\n")
+    (tmp_path / "part/code.py").write_text(
+        '"""See here.h.\n\nAnd other/here.h."""\nname = "no_comment.py"  # code.py, lost.cpp\n'
+    )
+    assert check_words.missing_files(tmp_path) == [
+        "part/code.py:1: a file that does not exist is cited: 'other/here.h'",
+        "part/code.py:4: a file that does not exist is cited: 'lost.cpp'",
+        "part/here.h:1: a file that does not exist is cited: 'gone.h'",
+    ]
 
 
 def test_a_long_file_needs_a_reason_in_its_head(tmp_path):

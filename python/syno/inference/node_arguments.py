@@ -52,10 +52,6 @@ class NodeArguments:
         """The arguments that are not the default and were not read."""
         return tuple(self._unread)
 
-    def are_defaults_but(self, *names: str) -> bool:
-        """Whether all other arguments have their defaults."""
-        return set(self._unread) <= set(names)
-
 
 def _alike(value: object, default: object) -> bool:
     """Whether two values are equal; one number stands for a list of it."""

@@ -21,7 +21,7 @@ from syno.operators.operator import Operator
 from syno.prediction.device import Device
 from syno.prediction.model import NINETY, LatencyModel, Subject
 from syno.prediction.work import Work, kernel_work, no_work
-from syno.runs.files import write_text
+from syno.runs.files import read_json, write_text
 
 FORMAT = "syno latency predictor"
 VERSION = 1
@@ -260,16 +260,7 @@ class LatencyPredictor:
         Raises:
             UserError: as `from_json` does, and where the file cannot be read.
         """
-        source = Path(path)
-        with checks.from_file("cannot read the latency predictor", source):
-            if source.stat().st_size > _MOST_BYTES:
-                raise UserError(f"'{source}' is too large for a latency predictor")
-            text = source.read_text(encoding="utf-8")
-        try:
-            content = checks.parsed_json(text)
-        except ValueError as error:
-            raise UserError(f"'{source}' is not a JSON document: {error}") from None
-        return cls.from_json(content)
+        return cls.from_json(read_json(Path(path), "the latency predictor", _MOST_BYTES))
 
 
 def _sample(

@@ -18,7 +18,9 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from syno._util.checks import from_file, parsed_json
 from syno._util.errors import UserError
 from syno.runs.file_lock import opened
 
@@ -137,6 +139,22 @@ def write_json(
 ) -> None:
     """Write a document of JSON as `write_whole` does."""
     write_text(path, json.dumps(content, indent=1) + "\n", what, option)
+
+
+def read_json(path: Path, what: str, most: int) -> Any:
+    """Read a document of JSON of at most so many bytes. what: the document in words.
+
+    Raises:
+        UserError: it cannot be read, is too large, or is no JSON.
+    """
+    with from_file(f"cannot read {what}", path):
+        if path.stat().st_size > most:
+            raise UserError(f"'{path}' is too large for {what}")
+        text = path.read_text(encoding="utf-8")
+    try:
+        return parsed_json(text)
+    except ValueError as error:
+        raise UserError(f"'{path}' is not a JSON document: {error}") from None
 
 
 def _refused(path: Path, what: str, option: str | None, reason: str) -> UserError:

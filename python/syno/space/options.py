@@ -16,7 +16,6 @@ from syno.space.rules import switched_off
 
 BUDGETS = _core.enumerate_options()
 WALK_BUDGETS = _core.walk_options()
-TRIAL_BUDGETS = _core.trial_options()
 
 MAX_NODES = own(BUDGETS, "max_nodes")
 WALKS, WALK_WIDTH = own(WALK_BUDGETS, "count"), own(WALK_BUDGETS, "width")

@@ -357,9 +357,6 @@ finding = Table(
     UniqueConstraint("study_id", "digest"),
 )
 
-# Tables about the present moment.
-PASSING = (worker.name, lease.name, driver.name)
-
 
 def tables(version: int) -> list[Table]:
     """The tables of a store of this version, in the order of their references."""

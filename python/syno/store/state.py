@@ -106,11 +106,6 @@ class StudyState:
         return next(reversed(self._known), None)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there is no proposal yet."""
-        return not self._known
-
-    @property
     def proposals(self) -> list[ProposalRecord]:
         """All proposals in their order, without their numbers of attempts (0)."""
         return [known.record for known in self._known.values()]

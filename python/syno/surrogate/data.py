@@ -21,7 +21,7 @@ from syno._util.arguments import checked, path
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
 from syno.features import FEATURES
-from syno.runs.files import write_text
+from syno.runs.files import read_json, write_text
 
 FORMAT = "syno surrogate"
 # Rises with every change of the features.
@@ -111,13 +111,4 @@ class SurrogateData:
         Raises:
             UserError: as `from_json` does, and where the file cannot be read.
         """
-        source = Path(path)
-        with checks.from_file("cannot read the data of a surrogate model", source):
-            if source.stat().st_size > _MOST_BYTES:
-                raise UserError(f"'{source}' is too large for the data of a surrogate model")
-            text = source.read_text(encoding="utf-8")
-        try:
-            content = checks.parsed_json(text)
-        except ValueError as error:
-            raise UserError(f"'{source}' is not a JSON document: {error}") from None
-        return cls.from_json(content)
+        return cls.from_json(read_json(Path(path), "the data of a surrogate model", _MOST_BYTES))

@@ -82,11 +82,6 @@ class Load:
     stragglers: float = 0.0
     latency: float = 0.0
 
-    @property
-    def mean_seconds(self) -> float:
-        """The mean time of an evaluation."""
-        return self.trial_seconds * (1 + self.stragglers * (SLOWER - 1))
-
 
 @dataclass
 class Operation:

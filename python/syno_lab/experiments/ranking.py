@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 FORMAT = "syno ranking 1"
 LOW, HIGH = "low", "high"
-# How operators' first weights and rates are chosen: as ever (syno/initial_scales.py), with the
-# first weights alone, or with neither.
+# How operators' first weights and rates are chosen: as ever (operators/initialization.py), with
+# the first weights alone, or with neither.
 SCALED, INITIAL, PLAIN = "scaled", "initial", "plain"
 # Samples in a training step that is timed.
 _BATCH = 64
