@@ -282,7 +282,7 @@ def test_what_a_killed_process_left_half_written_is_deleted(tmp_path):
     checkpoints = Checkpoints(tmp_path / "1")
     kept, gone = checkpoints.path("a" * 32, 0), checkpoints.path("b" * 32, 0)
     kept.parent.mkdir()
-    others = [kept.with_name(f".{path.name}-x1") for path in (kept, gone)]
+    others = [kept.with_name(f".{p.stem}.syno-0a1b2c3d{p.suffix}") for p in (kept, gone)]
     foreign = kept.with_name("notes.txt")
     for path in (kept, gone, *others, foreign):
         path.write_text("")

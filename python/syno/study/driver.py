@@ -20,7 +20,7 @@ from syno.store.errors import patiently
 from syno.store.records import OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
-from syno.study.heartbeat import beating
+from syno.study.heartbeat import driver_beats
 from syno.study.loop import FINISHED, baseline_failure, default_stopper
 from syno.study.observer import Observer
 from syno.study.sparingly import Sparingly
@@ -67,7 +67,7 @@ def drive(
             driver.take_over()
             try:
                 assert study.driver is not None
-                with beating(study.store, study.record, study.driver):
+                with driver_beats(study.store, study.record, study.driver):
                     reason = driver.lead()
                 break
             except DriverLostError as error:

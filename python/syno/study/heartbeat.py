@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import threading
+import functools
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from syno._util.errors import UserError
+from syno.runs.heartbeat import beating
 from syno.store import HEARTBEAT_S, Store, StudyRecord, Worker
 
 
-@contextlib.contextmanager
-def beating(store: Store, study: StudyRecord, token: int) -> Iterator[None]:
-    """Renew the lease of the driver in a thread of its own."""
-    done = threading.Event()
-
-    def beat() -> None:
-        while not done.wait(HEARTBEAT_S):
-            # A renewal that fails is repeated; what the driver does itself reports it.
-            with contextlib.suppress(UserError):
-                store.presence.renew_driver(study, token)
-
-    thread = threading.Thread(target=beat, daemon=True, name="syno-driver")
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+def driver_beats(store: Store, study: StudyRecord, token: int) -> AbstractContextManager[object]:
+    """Renew the lease of the driver while a block runs."""
+    return beating(functools.partial(store.presence.renew_driver, study, token), HEARTBEAT_S)
 
 
 @contextlib.contextmanager
@@ -53,7 +40,7 @@ def driving(store: Store, study: StudyRecord, what: str) -> Iterator[int]:
                 "  what to do: wait until it ends, and run the same command again, which then "
                 "returns its result; or choose another name"
             )
-        with beating(store, study, token):
+        with driver_beats(store, study, token):
             try:
                 yield token
             finally:

@@ -9,14 +9,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from syno._util.errors import UserError
-from syno.store import AlreadyCompletedError, Evaluation, LeaseLostError, Outcome, Snapshots
+from syno.runs.heartbeat import beating
+from syno.store import (
+    HEARTBEAT_S,
+    AlreadyCompletedError,
+    Evaluation,
+    LeaseLostError,
+    Outcome,
+    Snapshots,
+)
 from syno.store.documents import Details
 from syno.store.errors import patiently
 from syno.store.records import MOST_FAILURES, OK, REJECTED, TIMEOUT
 from syno.study.answers import Answers, Proposal, in_quarantine
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
-from syno.study.evaluate.heartbeat import Heartbeat
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.observer import Observer
@@ -135,7 +142,8 @@ def evaluate(
     """Evaluate a proposal and store the result; None if another process took it over meanwhile."""
     outcome = None
     try:
-        with Heartbeat(study.store, proposal.id, study.worker):
+        renew = functools.partial(study.store.renew, proposal.id, study.worker)
+        with beating(renew, HEARTBEAT_S):
             if proposal.is_baseline:
                 outcome = _evaluate_baseline(evaluator, proposal, observer)
             else:

@@ -12,13 +12,12 @@ import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 
 from syno._util import checks
 from syno._util.errors import UserError
-from syno.runs.helper_process import safe_spawning
+from syno.runs.pool import spawned
 from syno.study.methods import make_method, parse_method
 from syno.study.methods.history import Entry, History, Trial
 from syno.study.methods.method import Method, make_with_options
@@ -267,10 +266,7 @@ def _in_processes(
 ) -> Iterator[Replay]:
     # Without cached properties.
     bare = Problem(dataclasses.replace(problem.table), problem.objectives)
-    with (
-        safe_spawning(),
-        ProcessPoolExecutor(jobs, get_context("spawn"), _start, (bare,)) as pool,
-    ):
+    with spawned(jobs, _start, bare) as pool:
         runs = [pool.submit(_run_in_process, m, seed, trials, workers) for m, seed in plan]
         for run in as_completed(runs):
             yield run.result()

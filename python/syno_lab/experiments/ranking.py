@@ -13,9 +13,8 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +24,8 @@ from syno._util.errors import UserError
 from syno._util.json_record import json_record
 from syno.runs.file_lock import one_writer
 from syno.runs.files import write_text
-from syno.runs.helper_process import safe_spawning
 from syno.runs.journal import Lines, json_line, whole_lines
+from syno.runs.pool import spawned
 
 if TYPE_CHECKING:
     from torch import nn
@@ -308,10 +307,7 @@ def run(
     table = Table.read(path)
     total = len(table.runs) + len(list(table.waiting()))
     left = math.inf if limit is None else limit
-    pool = ProcessPoolExecutor(
-        jobs, get_context("spawn"), initializer=_start, initargs=(str(path), data_dir, os.getpid())
-    )
-    with safe_spawning(), pool, Lines(path) as lines:
+    with spawned(jobs, _start, str(path), data_dir, os.getpid()) as pool, Lines(path) as lines:
         running: dict[Future[Run], Job] = {}
         while True:
             taken = set(running.values())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 
@@ -29,7 +28,7 @@ from syno.codegen.verify.random_cases import random_case
 from syno.codegen.verify.shrink import shrink
 from syno.codegen.verify.traits import TRAITS, traits
 from syno.operators.operator import Operator
-from syno.runs.helper_process import safe_spawning
+from syno.runs.pool import spawned
 
 # Cases that are built in one go.
 CHUNK = 50
@@ -164,32 +163,16 @@ def _in_process(parts: Sequence[tuple[int, int, tuple[str, ...]]]) -> Iterator[R
 
 
 def _in_pool(parts: Sequence[tuple[int, int, tuple[str, ...]]], jobs: int) -> Iterator[RandomCheck]:
-    """Parts as they are done. However this ends, no process of its own stays behind."""
-    with safe_spawning():
-        yield from _spawned(parts, jobs)
-
-
-def _spawned(parts: Sequence[tuple[int, int, tuple[str, ...]]], jobs: int) -> Iterator[RandomCheck]:
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(jobs, len(parts)), multiprocessing.get_context("spawn"), _start_worker
-    )
+    """Parts as they are done."""
     try:
-        waiting: list[Future[RandomCheck]] = [pool.submit(_part, *part) for part in parts]
-        for done in as_completed(waiting):
-            yield done.result()
+        with spawned(min(jobs, len(parts)), _start_worker) as pool:
+            for done in as_completed([pool.submit(_part, *part) for part in parts]):
+                yield done.result()
     except BrokenProcessPool as error:
         raise InternalError(
             "generated code ended the process that ran it\n"
             "  what to do: find the case with jobs=1 (--jobs 1) and fewer seeds"
         ) from error
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown()
 
 
 def _start_worker() -> None:

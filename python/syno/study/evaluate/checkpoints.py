@@ -13,6 +13,7 @@ from pathlib import Path
 from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.runs.cache_folder import private_cache
+from syno.runs.files import target_name
 from syno.store import Store, StudyRecord
 from syno.store.records import digest
 
@@ -62,9 +63,8 @@ class Checkpoints:
             listed = list(self.folder.iterdir())
             names = {_name(*each) for each in needed()}
             for file in listed:
-                # Another process is writing `.NAME-xyz`.
-                whole = file.name.removeprefix(".").partition(_ENDING)[0] + _ENDING
-                if _ENDING in file.name and whole not in names:
+                # Another process may be writing one that is needed.
+                if _ENDING in file.name and target_name(file.name) not in names:
                     file.unlink(missing_ok=True)
         except OSError as error:
             raise UserError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import time
 
 from syno._util.errors import UserError
+from syno.runs.heartbeat import beating
 from syno.store import Store, Worker
-from syno.study.evaluate.heartbeat import Heartbeat
 
 
 class Renewals:
@@ -24,12 +25,12 @@ class Renewals:
 
 def test_a_heartbeat_goes_on_after_a_failure_and_ends_with_its_block():
     renewals = Renewals()
-    with Heartbeat(renewals, 7, "worker", period=0.005) as heartbeat:
+    with beating(functools.partial(renewals.renew, 7, "worker"), 0.005) as missed:
         deadline = time.monotonic() + 10
         while len(renewals.asked) < 3 and time.monotonic() < deadline:
             time.sleep(0.002)
     assert renewals.asked[:3] == [(7, "worker")] * 3
-    assert heartbeat.missed == ["the store is locked"]
+    assert missed == ["the store is locked"]
     count = len(renewals.asked)
     time.sleep(0.03)
     assert len(renewals.asked) == count
@@ -41,7 +42,7 @@ def test_a_heartbeat_moves_the_time_in_the_store(tmp_path):
         worker = Worker()
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         before = _heartbeat(store)
-        with Heartbeat(store, asked.id, worker.name, period=0.005):
+        with beating(functools.partial(store.renew, asked.id, worker.name), 0.005):
             deadline = time.monotonic() + 10
             while _heartbeat(store) == before and time.monotonic() < deadline:
                 time.sleep(0.002)
