@@ -27,10 +27,27 @@ _ONNX = ("onnx", "onnxscript", "onnxruntime")
 Array = np.ndarray[Any, Any]
 
 
-class OnnxRuntime:
-    """ONNX Runtime on the CPU with all graph optimizations."""
+class _OnnxEngine:
+    """An engine that runs the ONNX model of a network."""
 
     own = False
+    precision: str
+
+    def prepare(
+        self, net: nn.Module, example: torch.Tensor, threads: int
+    ) -> Callable[[], torch.Tensor]:
+        """Return a call of the ONNX model of the network."""
+        array = example.numpy()
+        run = self.load(_model(net, example, self.precision), array, threads)
+        return lambda: torch.from_numpy(run(array))
+
+    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
+        """Return a function that runs an ONNX model. UserError if it does not run."""
+        raise NotImplementedError
+
+
+class OnnxRuntime(_OnnxEngine):
+    """ONNX Runtime on the CPU with all graph optimizations."""
 
     def __init__(self, name: str, precision: str) -> None:
         self.name = name
@@ -39,14 +56,6 @@ class OnnxRuntime:
     def missing(self) -> str | None:
         """Return None, or which packages are missing."""
         return missing_packages("rivals", *_ONNX)
-
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
-        """Return a session on the ONNX model of the network."""
-        array = example.numpy()
-        run = self.load(_model(net, example, self.precision), array, threads)
-        return lambda: torch.from_numpy(run(array))
 
     def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
         """Return a function that runs an ONNX model. UserError if it does not run."""
@@ -68,14 +77,12 @@ class OnnxRuntime:
         return lambda array: session.run(None, {name: array})[0]  # type: ignore[no-any-return]
 
 
-class OpenVino:
+class OpenVino(_OnnxEngine):
     """OpenVINO on the CPU, tuned for latency.
 
     hint: the precision that OpenVINO is told to compute in; None: its own choice, which is bfloat16
     where the processor supports it.
     """
-
-    own = False
 
     def __init__(self, name: str, precision: str, hint: str | None) -> None:
         self.name = name
@@ -85,14 +92,6 @@ class OpenVino:
     def missing(self) -> str | None:
         """Return None, or which packages are missing."""
         return missing_packages("rivals", *_ONNX, "openvino")
-
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
-        """Return an inference request of the compiled ONNX model of the network."""
-        array = example.numpy()
-        run = self.load(_model(net, example, self.precision), array, threads)
-        return lambda: torch.from_numpy(run(array))
 
     def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
         """Return a function that runs an ONNX model; its result is overwritten by the next call."""

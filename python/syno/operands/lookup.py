@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syno._util.checks import is_file, is_folder
 from syno._util.errors import UserError
 from syno.operands import operand
 from syno.operators.operator import Operator
@@ -74,7 +75,7 @@ def _of(
     if zoo.known(op):
         return [NamedOperator(op, zoo.load(op, specification), zoo.binding(op))]
     path = Path(op)
-    if operand.is_file(path) and _is_list(path):
+    if is_file(path) and _is_list(path):
         lines = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
         return [
             found
@@ -82,7 +83,7 @@ def _of(
             if line
             for found in _of(line, store, study, specification, layers)
         ]
-    if _is_folder(path):
+    if is_folder(path):
         return [
             NamedOperator(_shown(file, path), _loaded(str(file), store, study, specification), {})
             for file in _operator_files(path)
@@ -90,7 +91,7 @@ def _of(
     formula = operand.is_formula(op)
     wanted = layers if formula and specification is None else specification
     operator = _loaded(op, store, study, wanted)
-    if operand.is_file(path):
+    if is_file(path):
         name = _shown(path, path.parent)
     elif operand.is_key(op):  # that of its study; another specification gives another one
         name = op
@@ -103,13 +104,6 @@ def _loaded(
     op: str, store: str | None, study: str | None, specification: Specification | None
 ) -> Operator:
     return operand.load_operator(op, store=store, study=study, specification=specification)
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _is_list(path: Path) -> bool:

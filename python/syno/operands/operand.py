@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno._util.checks import parsed_json
+from syno._util.checks import is_file, parsed_json
 from syno._util.command_line import DEFAULT_STORE
 from syno._util.errors import UserError, nearest
 from syno.operators.summary import identity, is_named
@@ -215,14 +215,6 @@ def is_formula(op: str) -> bool:
 def is_key(op: str) -> bool:
     """Whether OP may be the start of a key."""
     return bool(_KEY.fullmatch(op))
-
-
-def is_file(path: Path) -> bool:
-    """Whether there is such a file; a name that no file can have is none."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _standard_input() -> str:

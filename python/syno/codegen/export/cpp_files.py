@@ -95,7 +95,7 @@ class CppFiles:
         layer = _layer(subject)
         code = files.with_suffix(path, self.suffix)
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
-        name = _function_name(code)
+        name = function_name(code)
         source, _ = _emitted(layer, name, subject.tuned)
         held = [p.detach().cpu().float().numpy() for p in layer.kernel.parameters()]
         content = b"".join(np.ascontiguousarray(w).tobytes() for w in held)
@@ -114,7 +114,7 @@ class CppFiles:
         assert weights is not None
         found = examples(subject)
         shapes = layer.operator.shapes(layer.binding).weights
-        name = _function_name(exported.code)
+        name = function_name(exported.code)
         said: dict[str, Any] = {
             "name": name,
             "compiler": compiler.path,
@@ -150,6 +150,6 @@ def _emitted(layer: Layer, name: str, tuned: bool) -> tuple[str, bool]:
     return source, any(dim["free"] for dim in json.loads(manifest)["input"])
 
 
-def _function_name(code: Path) -> str:
+def function_name(code: Path) -> str:
     """A C name of its own for each file, so that several can be linked into one program."""
     return "syno_" + re.sub(r"\W", "_", code.stem, flags=re.ASCII)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 
 from syno._util.errors import UserError
 from syno.codegen.export import files
+from syno.codegen.export.cpp_files import function_name
 from syno.codegen.export.formats import Exported, Subject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import examples
@@ -79,7 +79,7 @@ class CppNetwork:
         net = subject.module if subject.layer is None else subject.layer
         source = emit(
             lower(prepare_sample(net, subject.x).graph),
-            _function_name(code),
+            function_name(code),
             subject.precision,
             tuned=subject.tuned,
             file=code.name,
@@ -97,7 +97,7 @@ class CppNetwork:
         except UserError as error:
             return IsolatedRun(False, str(error))
         found = examples(subject)
-        said: dict[str, Any] = {"name": _function_name(exported.code), "examples": len(found)}
+        said: dict[str, Any] = {"name": function_name(exported.code), "examples": len(found)}
         said |= {f"x{i}": _array(x) for i, (x, _) in enumerate(found)}
         said |= {f"y{i}": _array(y) for i, (_, y) in enumerate(found)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
@@ -112,8 +112,3 @@ FORMATS = {"cpp-network": CppNetwork()}
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(tensor.detach().numpy())
-
-
-def _function_name(code: Path) -> str:
-    """A C name of its own for each file, so that several can be linked into one program."""
-    return "syno_" + re.sub(r"\W", "_", code.stem, flags=re.ASCII)
