@@ -261,16 +261,11 @@ class TableFile:
     def __exit__(self, kind: object, *_: object) -> None:
         with self._lines:
             if kind is None:
-                self.pack(self.table)
+                self._pack()
 
     def begin(self, job: Job) -> None:
         """Note that a training begins, which may end the process."""
         self._lines.add({"started": list(job)})
-
-    def pack(self, table: Table) -> None:
-        """Write the table, and then empty the file of lines."""
-        table.write(self._path)
-        self._lines.clear()
 
     def _add_result(self, _: Job, result: Result) -> None:
         self._keep(self.table.results, result)
@@ -283,7 +278,11 @@ class TableFile:
         self._lines.add(as_line(record))
         self._added += 1
         if self._added % PACK == 0:
-            self.pack(self.table)
+            self._pack()
+
+    def _pack(self) -> None:
+        self.table.write(self._path)
+        self._lines.clear()
 
 
 def journal_of(path: Path) -> Path:
