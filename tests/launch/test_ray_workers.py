@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ def test_a_cluster_that_does_not_answer_is_reported(store, monkeypatch):
 
 
 def test_a_process_that_is_killed_is_started_again(store, monkeypatch):
-    monkeypatch.setattr(ray_workers, "_FIRST_S", 0.01)
+    monkeypatch.setattr(ray_workers, "_POLICY", replace(ray_workers._POLICY, first_s=0.01))
     notes: list[str] = []
     with RayWorkers(store, "a", "fine:1", note=notes.append) as workers:
         (first,) = workers.processes
@@ -103,7 +104,7 @@ def test_a_process_that_is_killed_is_started_again(store, monkeypatch):
 
 
 def test_a_cluster_that_is_lost_again_and_again_ends_the_search(store, monkeypatch):
-    monkeypatch.setattr(ray_workers, "_FIRST_S", 0.001)
+    monkeypatch.setattr(ray_workers, "_POLICY", replace(ray_workers._POLICY, first_s=0.001))
     notes: list[str] = []
     with (
         RayWorkers(store, "a", "later:1", note=notes.append) as workers,
@@ -116,7 +117,7 @@ def test_a_cluster_that_is_lost_again_and_again_ends_the_search(store, monkeypat
 
 
 def test_a_cluster_that_is_not_found_again_is_looked_for_some_times(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_workers, "_FIRST_S", 0.001)
+    monkeypatch.setattr(ray_workers, "_POLICY", replace(ray_workers._POLICY, first_s=0.001))
     notes: list[str] = []
     with (
         RayWorkers(

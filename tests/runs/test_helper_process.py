@@ -25,7 +25,7 @@ def main():
 
 def python(code: str, folder: Path, *, flags: tuple[str, ...] = (), **environment: str) -> str:
     """What Python code prints that is run in a folder."""
-    here = str(Path(helper_process.__file__).resolve().parents[1])
+    here = str(Path(helper_process.__file__).resolve().parents[2])
     path = os.pathsep.join([here, *filter(None, [environment.pop("PYTHONPATH", "")])])
     done = subprocess.run(
         [sys.executable, *flags, "-c", code],
@@ -108,7 +108,7 @@ def test_pools_import_nothing_from_the_current_folder(tmp_path: Path) -> None:
     for folder in (hostile, hostile / "lib"):  # PYTHONPATH has a relative entry, too
         for name in ("multiprocessing", "pickle", "socket", "sitecustomize"):
             (folder / f"{name}.py").write_text(f"open({str(witness)!r}, 'w')\n")
-    here = str(Path(helper_process.__file__).resolve().parents[1])
+    here = str(Path(helper_process.__file__).resolve().parents[2])
     before = os.pathsep.join([here, "lib"])
     done = subprocess.run(
         [sys.executable, str(script), str(hostile)],

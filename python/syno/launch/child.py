@@ -41,7 +41,7 @@ def start(
     if visible_gpus is not None:
         changes["CUDA_VISIBLE_DEVICES"] = visible_gpus
     stderr = subprocess.PIPE if keep_errors else None
-    return helper_process.start(module, given, stderr=stderr, folder=folder, **changes)
+    return helper_process.start(module, given, stderr=stderr, folder=folder, changes=changes)
 
 
 def collect(process: subprocess.Popen[str]) -> tuple[str, int]:

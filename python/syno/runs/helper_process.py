@@ -23,8 +23,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from syno._util.json_types import Json
-
 
 def _current_folder() -> str | None:
     try:
@@ -78,12 +76,12 @@ def command(module: str, *arguments: str) -> list[str]:
 
 def start(
     module: str,
-    orders: Mapping[str, Json],
+    orders: Mapping[str, object],
     *,
     stderr: int | IO[str] | None = None,
     folder: str | None = None,
     own_session: bool = True,
-    **changes: str,
+    changes: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
     """Start a process that runs `main()` of a module of Syno, and tell it what to do.
 
@@ -92,7 +90,7 @@ def start(
 
     Args:
         module: the module.
-        orders: what it is told.
+        orders: what it is told, as JSON can hold it.
         stderr: where its standard error goes, as for `subprocess.Popen`.
         folder: its current folder. Default: that of this process.
         own_session: whether Ctrl-C is for this process alone.
@@ -105,7 +103,7 @@ def start(
         stderr=stderr,
         encoding="utf-8",
         errors="replace",
-        env=environment(**changes),
+        env=environment(**(changes or {})),
         cwd=folder,
         start_new_session=own_session,
     )

@@ -101,8 +101,7 @@ def _work(task: Task, retry: bool, told: Callable[[str], None]) -> None:
             asked,
             stderr=errors,
             own_session=False,
-            TVM_NUM_THREADS=str(task.threads),
-            TVM_BIND_THREADS="1",
+            changes={"TVM_NUM_THREADS": str(task.threads), "TVM_BIND_THREADS": "1"},
         )
         try:
             assert process.stdout is not None
