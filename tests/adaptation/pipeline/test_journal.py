@@ -132,7 +132,7 @@ def test_the_database_has_each_finding_once(store):
     with opened(store) as journal:
         journal.put("fit", "a", 1)
         blind = Journal(store, journal.study, 1)
-        blind._found.clear()
+        blind._found._done.clear()
         with pytest.raises(UserError, match="has found 'fit' of 'a' before"):
             blind.put("fit", "a", 2)
         with store.database.reading() as connection:
