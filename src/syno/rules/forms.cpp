@@ -6,6 +6,7 @@
 #include <string>
 
 #include "syno/rules/rebuild.h"
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 #include "syno/support/text.h"
 
@@ -16,10 +17,6 @@ namespace {
   throw Complaint("a form of a rule has a line that is none: " + what)
       .where("\"" + std::string(line) + "\"")
       .error();
-}
-
-std::size_t at(int number) {
-  return static_cast<std::size_t>(number);
 }
 
 }  // namespace

@@ -5,14 +5,11 @@
 #include <numeric>
 #include <set>
 
+#include "syno/support/at.h"
 #include "syno/support/error.h"
 
 namespace syno {
 namespace {
-
-std::size_t at(CoordinateId id) {
-  return static_cast<std::size_t>(id);
-}
 
 // Steps on the coordinates of the operator that is changed, and on new ones. They may make no operator.
 struct Sketch {
