@@ -83,15 +83,15 @@ class Population {
       steps.push_back(Step::shift(i, 1));
     }
     for (int n = 0; n < 30; ++n) {
-      syno::SharedDims dims;
+      syno::WeightDims dims;
       for (const CoordinateId id : graph.frontier()) {
         const std::uint64_t choice = random.below(3);
         if (choice == 0) continue;
-        const bool held = graph.share_count(id) > 0;
+        const bool held = graph.weight_count(id) > 0;
         if (choice == 2 && !held && graph.is_reduction(id)) continue;
-        dims.push_back({id, choice == 1 ? syno::ShareRole::kKeep
-                            : held      ? syno::ShareRole::kJoin
-                                        : syno::ShareRole::kDrop});
+        dims.push_back({id, choice == 1 ? syno::WeightRole::kKeep
+                            : held      ? syno::WeightRole::kJoin
+                                        : syno::WeightRole::kDrop});
       }
       if (!dims.empty()) steps.push_back(Step::contract(dims));
     }

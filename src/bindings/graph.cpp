@@ -40,7 +40,7 @@ StepData step_data(const Graph& graph, const Step& step) {
   if (!step.size.is_one()) data.size = step.size.text(*graph.variables());
   data.amount = step.amount;
   data.causal = step.causal;
-  for (const SharedDim& dim : step.dims)
+  for (const WeightDim& dim : step.dims)
     data.dims.emplace_back(graph.name(dim.coordinate), std::string(role_name(dim.role)));
   return data;
 }
@@ -67,8 +67,8 @@ Shape shape_from_data(const std::vector<DimensionData>& data, const Variables& v
   return shape;
 }
 
-ShareRole find_role(std::string_view name) {
-  for (const ShareRole role : {ShareRole::kKeep, ShareRole::kDrop, ShareRole::kJoin}) {
+WeightRole find_role(std::string_view name) {
+  for (const WeightRole role : {WeightRole::kKeep, WeightRole::kDrop, WeightRole::kJoin}) {
     if (role_name(role) == name) return role;
   }
   throw UserError("unknown role '" + std::string(name) + "'; roles: keep, drop, join");

@@ -298,10 +298,10 @@ TEXTS = {
         "in line 6",
     ),
     "no role": (TEXT.replace("i:keep", "i"), "keep, drop or join, got 'i'", "in line 6"),
-    "shared twice": (TEXT.replace("a:keep", "a:keep a:keep"), "'a' is shared twice", "in line 6"),
+    "taken twice": (TEXT.replace("a:keep", "a:keep a:keep"), "'a' is taken twice", "in line 6"),
     "no weight": (
         TEXT.replace("contract o0:drop i:keep a:keep", "contract"),
-        "a contraction shares at least one coordinate",
+        "a contraction takes at least one coordinate",
         "in line 6",
     ),
     "joined, but in no weight": (TEXT.replace("o0:drop", "o0:join"), "'drop'", "in line 6"),

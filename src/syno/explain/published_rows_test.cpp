@@ -46,8 +46,8 @@ constexpr std::array kRows{
 
 std::map<Primitive, std::int64_t> counts(std::string_view primitives) {
   const std::map<std::string_view, Primitive> names{
-      {"R", Primitive::kReduce}, {"C", Primitive::kContract}, {"Sp", Primitive::kSplit},
-      {"M", Primitive::kMerge},  {"Sh", Primitive::kShift},   {"U", Primitive::kUnfold}};
+      {"R", Primitive::kReduce}, {"C", Primitive::kContraction}, {"Sp", Primitive::kSplit},
+      {"M", Primitive::kMerge},  {"Sh", Primitive::kShift},      {"U", Primitive::kUnfold}};
   std::map<Primitive, std::int64_t> found;
   std::istringstream words{std::string(primitives)};
   for (std::string word; words >> word;) ++found[names.at(word)];
@@ -93,7 +93,7 @@ SpecificationSource narrowed(const Row& row) {
   limits.max_depth = 0;
   for (const auto& [primitive, count] : wanted) limits.max_depth += count;
   limits.max_reductions = wanted[Primitive::kReduce];
-  limits.max_weights = wanted[Primitive::kContract];
+  limits.max_weights = wanted[Primitive::kContraction];
   limits.max_splits = wanted[Primitive::kSplit];
   limits.max_merges = wanted[Primitive::kMerge];
   limits.max_shifts = wanted[Primitive::kShift];

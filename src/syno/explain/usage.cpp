@@ -193,10 +193,10 @@ class Reader {
     Size dropped;
     Size joined;
     bool all_kept = true;
-    for (const SharedDim& dim : step.dims) {
+    for (const WeightDim& dim : step.dims) {
       const Size& extent = graph_.extent(dim.coordinate);
       weight = weight * extent;
-      if (dim.role == ShareRole::kKeep) continue;
+      if (dim.role == WeightRole::kKeep) continue;
       all_kept = false;
       Size& leaving = graph_.reductions_only(dim.coordinate) ? joined : dropped;
       leaving = leaving * extent;

@@ -205,7 +205,7 @@ Labelling label(const Graph& graph, const std::vector<CoordinateId>& match) {
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (graph.share_count(coloring.reductions()[i]) > 0) bare[i] = false;
+    if (graph.weight_count(coloring.reductions()[i]) > 0) bare[i] = false;
   }
 
   std::vector<std::pair<std::size_t, std::size_t>> cells;
@@ -294,15 +294,15 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
   std::vector<const Step*> waiting;
   for (const Step& step : graph.steps()) {
     if (!step.is_reduction()) waiting.push_back(&step);
-    for (const SharedDim& dim : step.dims) {
-      if (dim.role != ShareRole::kKeep)
+    for (const WeightDim& dim : step.dims) {
+      if (dim.role != WeightRole::kKeep)
         leaves_in_weight[static_cast<std::size_t>(dim.coordinate)] = true;
     }
   }
 
   // Whether a contraction taken now would leave all its coordinates in the data.
   const auto keeps_all = [&](const Step& step) {
-    for (const SharedDim& dim : step.dims) {
+    for (const WeightDim& dim : step.dims) {
       const auto id = static_cast<std::size_t>(dim.coordinate);
       if (leaves_in_weight[id] && holders[id] == 1) return false;
     }
@@ -328,7 +328,7 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
       };
       for (int j = 0; j < primitive_info(step->primitive).consumes; ++j)
         use(step->in[static_cast<std::size_t>(j)], true);
-      for (const SharedDim& dim : step->dims) use(dim.coordinate, false);
+      for (const WeightDim& dim : step->dims) use(dim.coordinate, false);
       if (!ready) continue;
       if (step->is_contraction()) std::sort(used.begin(), used.end());
       const int rank =
@@ -345,14 +345,14 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
     for (int j = 0; j < primitive_info(copy.primitive).consumes; ++j) {
       copy.in[static_cast<std::size_t>(j)] = renamed((*best)->in[static_cast<std::size_t>(j)]);
     }
-    for (SharedDim& dim : copy.dims) {
+    for (WeightDim& dim : copy.dims) {
       const CoordinateId old = dim.coordinate;
       const bool last = --holders[static_cast<std::size_t>(old)] == 0;
       dim.coordinate = renamed(old);
       const bool leaves = last && leaves_in_weight[static_cast<std::size_t>(old)];
-      dim.role = !leaves                                        ? ShareRole::kKeep
-                 : result.graph.share_count(dim.coordinate) > 0 ? ShareRole::kJoin
-                                                                : ShareRole::kDrop;
+      dim.role = !leaves                                         ? WeightRole::kKeep
+                 : result.graph.weight_count(dim.coordinate) > 0 ? WeightRole::kJoin
+                                                                 : WeightRole::kDrop;
     }
     const Step& applied = result.graph.apply(std::move(copy));
     for (int i = 0; i < primitive_info(applied.primitive).produces; ++i) {

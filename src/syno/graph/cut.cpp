@@ -16,7 +16,7 @@ bool collect(const Graph& graph, CoordinateId id, bool whole, Held held, Size& r
     parts.push_back(id);
     return true;
   }
-  if (!joins(step) || (held == Held::kIsPart && graph.share_count(id) > 0)) {
+  if (!joins(step) || (held == Held::kIsPart && graph.weight_count(id) > 0)) {
     parts.push_back(id);
     rest = rest / graph.extent(id);
     return false;

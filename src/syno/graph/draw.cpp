@@ -65,14 +65,14 @@ std::string draw(const Graph& graph, const Shape* input, const std::vector<Coord
           std::find_if(graph.weights().begin(), graph.weights().end(),
                        [&](const Weight& w) { return w.step == static_cast<std::int16_t>(s); });
       node(id, "weight " + std::to_string(weight - graph.weights().begin()), "ellipse", "#fbe8c8");
-      for (const SharedDim& dim : step.dims) {
+      for (const WeightDim& dim : step.dims) {
         const auto at = static_cast<std::size_t>(dim.coordinate);
-        edge(
-            source[at], id,
-            label(dim.coordinate) +
-                (dim.role == ShareRole::kKeep ? "" : " (" + std::string(role_name(dim.role)) + ")"),
-            dim.role != ShareRole::kKeep);
-        if (dim.role == ShareRole::kKeep) source[at] = id;
+        edge(source[at], id,
+             label(dim.coordinate) + (dim.role == WeightRole::kKeep
+                                          ? ""
+                                          : " (" + std::string(role_name(dim.role)) + ")"),
+             dim.role != WeightRole::kKeep);
+        if (dim.role == WeightRole::kKeep) source[at] = id;
       }
       continue;
     }

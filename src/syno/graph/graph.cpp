@@ -88,19 +88,19 @@ void Graph::check(const Step& step) const {
   for (int i = 0; i < info.consumes; ++i) check_free(step.in[static_cast<std::size_t>(i)], step);
   if (info.consumes == 2 && step.in[0] == step.in[1]) consumed_twice(step.in[0]);
   if (step.is_contraction()) {
-    if (step.dims.empty()) fail(step, "a contraction shares at least one coordinate");
+    if (step.dims.empty()) fail(step, "a contraction takes at least one coordinate");
     CoordinateId last = kNoCoordinate;
-    for (const SharedDim& dim : step.dims) {
+    for (const WeightDim& dim : step.dims) {
       check_free(dim.coordinate, step);
       if (dim.coordinate == last)
-        fail(step, "coordinate '" + name(last) + "' is shared twice by one weight");
+        fail(step, "coordinate '" + name(last) + "' is taken twice by one weight");
       last = dim.coordinate;
-      const bool held = share_count(dim.coordinate) > 0;
-      if (dim.role == ShareRole::kDrop && held) {
+      const bool held = weight_count(dim.coordinate) > 0;
+      if (dim.role == WeightRole::kDrop && held) {
         fail(step, "coordinate '" + name(dim.coordinate) +
                        "' is in an earlier weight: its role is 'join', not 'drop'");
       }
-      if (dim.role == ShareRole::kJoin && !held) {
+      if (dim.role == WeightRole::kJoin && !held) {
         fail(step, "coordinate '" + name(dim.coordinate) +
                        "' is in no earlier weight: its role is 'drop', not 'join'");
       }
@@ -158,7 +158,7 @@ const Step& Graph::apply(Step step) {
     fail(step, "a graph has at most " + std::to_string(kMaxSteps) + " steps");
   const PrimitiveInfo& info = step.info();
   std::sort(step.dims.begin(), step.dims.end(),
-            [](const SharedDim& a, const SharedDim& b) { return a.coordinate < b.coordinate; });
+            [](const WeightDim& a, const WeightDim& b) { return a.coordinate < b.coordinate; });
   check(step);
   const std::array<Size, 2> out = extents_made(step);
 
@@ -169,15 +169,15 @@ const Step& Graph::apply(Step step) {
   if (step.is_contraction()) {
     Weight& weight = weights_.emplace_back();
     weight.step = static_cast<std::int16_t>(steps_.size());
-    for (const SharedDim& dim : step.dims) {
+    for (const WeightDim& dim : step.dims) {
       weight.dims.push_back(dim.coordinate);
-      Coordinate& shared = coordinates_[static_cast<std::size_t>(dim.coordinate)];
-      ++shared.shares;
+      Coordinate& taken = coordinates_[static_cast<std::size_t>(dim.coordinate)];
+      ++taken.weight_count;
       constexpr std::size_t kLast = 63;
-      shared.weights |= std::uint64_t{1} << std::min(weights_.size() - 1, kLast);
+      taken.weights |= std::uint64_t{1} << std::min(weights_.size() - 1, kLast);
       // Weights that are not told apart are not known to hold the same digits.
-      if (weights_.size() > kLast) shared.free = kNotFree;
-      if (dim.role != ShareRole::kKeep) leave(dim.coordinate);
+      if (weights_.size() > kLast) taken.free = kNotFree;
+      if (dim.role != WeightRole::kKeep) leave(dim.coordinate);
     }
   }
   for (int i = 0; i < info.produces; ++i) {

@@ -33,7 +33,7 @@ struct Coordinate {
   /// The number of views from an iterator or reduction to it.
   std::int16_t chain = 0;
   /// How many weights hold it.
-  std::int16_t shares = 0;
+  std::int16_t weight_count = 0;
   /// Made of reductions alone.
   bool reductions_only = false;
   /// Made of a causal output dimension.
@@ -105,7 +105,7 @@ class Graph {
     return step < 0 ? nullptr : &steps_[static_cast<std::size_t>(step)];
   }
   /// How many weights hold `id`.
-  int share_count(CoordinateId id) const { return coordinate(id).shares; }
+  int weight_count(CoordinateId id) const { return coordinate(id).weight_count; }
   /// How many steps use each primitive; a contraction counts once.
   std::array<int, kPrimitiveCount> primitive_counts() const;
   int count(Primitive primitive) const {

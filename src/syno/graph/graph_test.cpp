@@ -57,8 +57,10 @@ Operator conv(bool windows_first, bool swapped) {
     a = graph.apply(Step::reduce(size("k"))).out[0];
     b = graph.apply(Step::reduce(size("k"))).out[0];
   }
-  const Step weight = Step::contract(
-      {{i, ShareRole::kKeep}, {1, ShareRole::kDrop}, {b, ShareRole::kKeep}, {a, ShareRole::kKeep}});
+  const Step weight = Step::contract({{i, WeightRole::kKeep},
+                                      {1, WeightRole::kDrop},
+                                      {b, WeightRole::kKeep},
+                                      {a, WeightRole::kKeep}});
   graph.apply(weight);
   CoordinateId u = 0;
   CoordinateId v = 0;
@@ -125,7 +127,7 @@ TEST(Operator, MatchingsThatRenameReductionsAreOne) {
   const CoordinateId r = graph.apply(Step::reduce(size("k"))).out[0];
   const CoordinateId q = graph.apply(Step::reduce(size("k"))).out[0];
   graph.apply(
-      Step::contract({{1, ShareRole::kDrop}, {r, ShareRole::kKeep}, {q, ShareRole::kKeep}}));
+      Step::contract({{1, WeightRole::kDrop}, {r, WeightRole::kKeep}, {q, WeightRole::kKeep}}));
   EXPECT_EQ(matchings(graph, shape("[N, k, k]"), {{0, 0}}).size(), 1U);
 }
 
@@ -168,7 +170,7 @@ TEST(Operator, EveryMalformedTextHasAnErrorThatNamesTheLine) {
   // Messages have the names of the text, not those of the graph.
   EXPECT_EQ(
       error("syno operator 1\nout [H]\nin [H]\nreduce H -> sum\ncontract sum:keep sum:keep\n"),
-      "coordinate 'sum' is shared twice by one weight\n  in step 2 (contract)\n  in line 5");
+      "coordinate 'sum' is taken twice by one weight\n  in step 2 (contract)\n  in line 5");
   EXPECT_EQ(error("syno operator 1\nout [H]\nin [H]\nreduce H -> sum\nmatch sum\n"),
             "the matching must use each coordinate of the frontier once\n  expected: each of 'o0', "
             "'sum'      got: 'sum'\n  in line 5: \"match sum\"");
@@ -215,7 +217,7 @@ TEST(Primitive, TraitsAgreeWithEachOther) {
     EXPECT_EQ(info.kind == StepKind::kView, info.consumes > 0 && info.produces > 0);
     EXPECT_EQ(info.kind == StepKind::kReduction, info.makes[0] == ExpressionKind::kReduction);
     EXPECT_EQ(info.kind == StepKind::kContraction, info.argument == Argument::kRoles);
-    EXPECT_EQ(info.kind == StepKind::kContraction, info.charge == Charge::kShares);
+    EXPECT_EQ(info.kind == StepKind::kContraction, info.charge == Charge::kWeightDims);
     EXPECT_EQ(info.charge == Charge::kMadeUp, info.argument == Argument::kBlock);
     if (info.charge == Charge::kSize) {
       EXPECT_TRUE(takes_size(info.argument));
@@ -233,7 +235,7 @@ TEST(Graph, AFailedStepLeavesItUnchanged) {
   Graph graph(kVariables, shape("[N, H]"));
   const Graph before = graph;
   EXPECT_THROW(graph.apply(Step::split(1, 1)), UserError);
-  EXPECT_THROW(graph.apply(Step::contract({{1, ShareRole::kKeep}, {0, ShareRole::kJoin}})),
+  EXPECT_THROW(graph.apply(Step::contract({{1, WeightRole::kKeep}, {0, WeightRole::kJoin}})),
                UserError);
   EXPECT_THROW(graph.apply(Step::contract({})), UserError);
   EXPECT_THROW(graph.apply(Step::shift(1, 0)), UserError);
@@ -253,20 +255,20 @@ TEST(Graph, TextRoundTrips) {
 
 TEST(Graph, ContractionAndIndependentViewCommute) {
   Graph a(kVariables, shape("[N, C_out, H]"));
-  a.apply(Step::contract({{1, ShareRole::kDrop}}));
+  a.apply(Step::contract({{1, WeightRole::kDrop}}));
   a.apply(Step::shift(2, 1));
   Graph b(kVariables, shape("[N, C_out, H]"));
   b.apply(Step::shift(2, 1));
-  b.apply(Step::contract({{1, ShareRole::kDrop}}));
+  b.apply(Step::contract({{1, WeightRole::kDrop}}));
   EXPECT_EQ(structure_hash(a), structure_hash(b));
   EXPECT_EQ(graph_text(a), graph_text(b));
   // Sharing what was shifted is another graph than shifting what was shared.
   Graph c(kVariables, shape("[N, C_out, H]"));
-  c.apply(Step::contract({{2, ShareRole::kKeep}}));
+  c.apply(Step::contract({{2, WeightRole::kKeep}}));
   c.apply(Step::shift(2, 1));
   Graph d(kVariables, shape("[N, C_out, H]"));
   const CoordinateId shifted = d.apply(Step::shift(2, 1)).out[0];
-  d.apply(Step::contract({{shifted, ShareRole::kKeep}}));
+  d.apply(Step::contract({{shifted, WeightRole::kKeep}}));
   EXPECT_NE(structure_hash(c), structure_hash(d));
 }
 

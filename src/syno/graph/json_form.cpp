@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kMaxShift = 1'000'000;
 constexpr std::array<std::string_view, 4> kTop = {"out", "in", "steps", "match"};
-constexpr std::array<ShareRole, 3> kShareRoles = {ShareRole::kKeep, ShareRole::kDrop,
-                                                  ShareRole::kJoin};
+constexpr std::array<WeightRole, 3> kWeightRoles = {WeightRole::kKeep, WeightRole::kDrop,
+                                                    WeightRole::kJoin};
 
 // What a field of a step holds: names of coordinates that are there or that it makes, one or two of them, a size, an
 // amount, a flag that may be left out, or the dimensions of a weight.
@@ -83,7 +83,7 @@ std::string field_json(const Graph& graph, const Step& step, const StepField& fi
     case Kind::kFlag: return step.causal ? "true" : "";
     case Kind::kRoles: {
       std::vector<std::string> dims;
-      for (const SharedDim& dim : step.dims)
+      for (const WeightDim& dim : step.dims)
         dims.push_back(list_of({name(dim.coordinate), json::quoted(role_name(dim.role))}));
       return list_of(dims);
     }
@@ -114,9 +114,9 @@ bool are_two_names(const json::Value& value, bool are_new) {
                      [&](const json::Value& item) { return is_name(item, are_new); });
 }
 
-std::optional<ShareRole> role_of(const json::Value& value) {
+std::optional<WeightRole> role_of(const json::Value& value) {
   const std::string* text = value.as<std::string>();
-  for (const ShareRole role : kShareRoles) {
+  for (const WeightRole role : kWeightRoles) {
     if (text != nullptr && *text == role_name(role)) return role;
   }
   return std::nullopt;

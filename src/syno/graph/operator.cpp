@@ -95,7 +95,7 @@ Operator Operator::parse(std::string_view text) {
 }
 
 bool Operator::passes_through(CoordinateId id) const {
-  return graph_.is_iterator(id) && graph_.share_count(id) == 0 &&
+  return graph_.is_iterator(id) && graph_.weight_count(id) == 0 &&
          std::find(match_.begin(), match_.end(), id) != match_.end();
 }
 

@@ -6,7 +6,7 @@ namespace syno {
 
 const std::array<const PrimitiveInfo*, kPrimitiveCount> detail::kPrimitives{
     &kSplitInfo,  &kMergeInfo,  &kShiftInfo,  &kExpandInfo,
-    &kUnfoldInfo, &kStrideInfo, &kReduceInfo, &kContractInfo};
+    &kUnfoldInfo, &kStrideInfo, &kReduceInfo, &kContractionInfo};
 
 std::optional<Primitive> find_primitive(std::string_view name) {
   for (std::size_t i = 0; i < kPrimitiveCount; ++i) {
@@ -16,11 +16,11 @@ std::optional<Primitive> find_primitive(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view role_name(ShareRole role) {
+std::string_view role_name(WeightRole role) {
   switch (role) {
-    case ShareRole::kKeep: return "keep";
-    case ShareRole::kDrop: return "drop";
-    case ShareRole::kJoin: return "join";
+    case WeightRole::kKeep: return "keep";
+    case WeightRole::kDrop: return "drop";
+    case WeightRole::kJoin: return "join";
   }
   throw InternalError("role_name: not a role");
 }

@@ -25,7 +25,7 @@ enum class Primitive : std::uint8_t {
   kUnfold,
   kStride,
   kReduce,
-  kContract
+  kContraction
 };
 inline constexpr std::size_t kPrimitiveCount = 8;
 
@@ -33,22 +33,22 @@ inline constexpr std::size_t kPrimitiveCount = 8;
 using CoordinateId = std::int16_t;
 inline constexpr CoordinateId kNoCoordinate = -1;
 
-/// What happens to a coordinate that a weight shares.
-enum class ShareRole : std::uint8_t {
+/// What happens to a coordinate that a weight takes.
+enum class WeightRole : std::uint8_t {
   kKeep,  ///< goes into the weight and stays in the data frontier
   kDrop,  ///< goes into the weight and leaves the frontier; no earlier weight holds it (an outer index)
-  kJoin,  ///< goes into the weight and leaves the frontier; an earlier weight holds it too (an index only weights share)
+  kJoin,  ///< goes into the weight and leaves the frontier; an earlier weight holds it too (an index only weights hold)
 };
-std::string_view role_name(ShareRole role);
+std::string_view role_name(WeightRole role);
 
-struct SharedDim {
+struct WeightDim {
   CoordinateId coordinate = kNoCoordinate;
-  ShareRole role = ShareRole::kKeep;
-  friend bool operator==(const SharedDim&, const SharedDim&) = default;
+  WeightRole role = WeightRole::kKeep;
+  friend bool operator==(const WeightDim&, const WeightDim&) = default;
 };
 
 /// The dimensions of a weight are few: no heap up to eight of them.
-using SharedDims = InlineVector<SharedDim, 8>;
+using WeightDims = InlineVector<WeightDim, 8>;
 
 /// What a step is to an operator.
 enum class StepKind : std::uint8_t {
@@ -86,12 +86,12 @@ enum class Charge : std::uint8_t {
   kNothing,
   kSize,    ///< the size that it names
   kMadeUp,  ///< the powers that its block and the quotient have beyond the extent: (|block| + |quotient| - |extent|) / 2
-  kShares,  ///< the primary powers of each coordinate that the weight takes
+  kWeightDims,  ///< the primary powers of each coordinate that the weight takes
 };
 
 struct PrimitiveInfo {
   Primitive primitive;
-  /// The name in text, JSON ("contract" for a contraction, the paper's Share) and messages.
+  /// The name in text, JSON ("contract" for a contraction) and messages.
   std::string_view name;
   /// How it is written in text.
   std::string_view form;
@@ -121,7 +121,7 @@ struct PrimitiveInfo {
 
 /// The only primitives of their kinds.
 inline constexpr Primitive kReductionPrimitive = Primitive::kReduce;
-inline constexpr Primitive kContractionPrimitive = Primitive::kContract;
+inline constexpr Primitive kContractionPrimitive = Primitive::kContraction;
 
 namespace detail {
 /// In the order of the enumerators.
@@ -136,7 +136,7 @@ std::optional<Primitive> find_primitive(std::string_view name);
 /// Whether the size that a step of `info` names has sense with this value, where `in` is the extent that it consumes.
 bool size_fits(const PrimitiveInfo& info, std::int64_t in, std::int64_t size);
 
-/// One step of building a graph: a primitive and its arguments. All Shares of one weight are one step, a contraction.
+/// One step of building a graph: a primitive and its arguments.
 struct Step {
   Primitive primitive{};
   std::array<CoordinateId, 2> in{kNoCoordinate, kNoCoordinate};
@@ -149,7 +149,7 @@ struct Step {
   /// Argument::kCausal: pads K-1 before and nothing after.
   bool causal = false;
   /// Argument::kRoles: the dimensions of the new weight.
-  SharedDims dims;
+  WeightDims dims;
 
   const PrimitiveInfo& info() const { return primitive_info(primitive); }
   bool is_view() const { return info().kind == StepKind::kView; }
@@ -169,7 +169,7 @@ struct Step {
   static Step unfold(CoordinateId in, CoordinateId window, bool causal = false);
   static Step stride(CoordinateId in, Size factor);
   static Step reduce(Size extent);
-  static Step contract(SharedDims dims);
+  static Step contract(WeightDims dims);
 };
 
 // One per file in primitives/.
@@ -180,6 +180,6 @@ extern const PrimitiveInfo kExpandInfo;
 extern const PrimitiveInfo kUnfoldInfo;
 extern const PrimitiveInfo kStrideInfo;
 extern const PrimitiveInfo kReduceInfo;
-extern const PrimitiveInfo kContractInfo;
+extern const PrimitiveInfo kContractionInfo;
 
 }  // namespace syno

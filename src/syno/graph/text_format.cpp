@@ -157,14 +157,14 @@ class TextReader {
     });
   }
 
-  SharedDim shared_dim(std::string_view word) const {
+  WeightDim shared_dim(std::string_view word) const {
     const std::size_t colon = word.find(':');
     const std::string_view role = colon == std::string_view::npos ? "" : word.substr(colon + 1);
-    SharedDim dim;
+    WeightDim dim;
     if (role == "drop") {
-      dim.role = ShareRole::kDrop;
+      dim.role = WeightRole::kDrop;
     } else if (role == "join") {
-      dim.role = ShareRole::kJoin;
+      dim.role = WeightRole::kJoin;
     } else if (role != "keep") {
       line_->fail("expected coordinate:role with role keep, drop or join, got '" +
                   std::string(word) + "'");
@@ -275,7 +275,7 @@ std::string step_text(const Graph& graph, const Step& step) {
   if (takes_size(info.argument)) text += " " + step.size.text(variables);
   if (info.argument == Argument::kAmount) text += " " + std::to_string(step.amount);
   if (step.causal) text += " causal";
-  for (const SharedDim& dim : step.dims)
+  for (const WeightDim& dim : step.dims)
     text += " " + graph.name(dim.coordinate) + ":" + std::string(role_name(dim.role));
   if (info.produces > 0 && step.out[0] != kNoCoordinate) {
     text += " ->";

@@ -194,7 +194,7 @@ class Draw {
       if (legal(extent)) apply(Step::reduce(extent));
       return;
     }
-    if (primitive == Primitive::kContract) {
+    if (primitive == Primitive::kContraction) {
       if (static_cast<int>(graph_.weights().size()) < options_.max_weights) contract();
       return;
     }
@@ -223,7 +223,7 @@ class Draw {
         return;
       }
       case Primitive::kReduce:
-      case Primitive::kContract: return;
+      case Primitive::kContraction: return;
     }
   }
 
@@ -251,18 +251,20 @@ class Draw {
     if (ids.empty()) return false;
     shuffle(ids, 0);
     const int rank = 1 + below(std::min(options_.max_weight_rank, static_cast<int>(ids.size())));
-    SharedDims dims;
+    WeightDims dims;
     std::size_t kept = ids.size() - static_cast<std::size_t>(rank);
     for (int i = 0; i < rank; ++i) {
       const CoordinateId id = ids[static_cast<std::size_t>(i)];
-      const bool held = graph_.share_count(id) > 0;
+      const bool held = graph_.weight_count(id) > 0;
       // A bare reduction that left the frontier would only add up the weight.
       bool leaves = chance(0.5) && (held || !graph_.is_reduction(id));
       // The input keeps a dimension.
       if (leaves && i + 1 == rank && kept == 0 && !options_.scalar_input && !options_.batch)
         leaves = false;
       kept += !leaves;
-      dims.push_back({id, !leaves ? ShareRole::kKeep : held ? ShareRole::kJoin : ShareRole::kDrop});
+      dims.push_back({id, !leaves ? WeightRole::kKeep
+                          : held  ? WeightRole::kJoin
+                                  : WeightRole::kDrop});
     }
     return apply(Step::contract(dims));
   }

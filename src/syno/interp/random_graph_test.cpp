@@ -23,8 +23,8 @@ TEST(RandomOperator, CoversEveryPrimitiveAndManyForms) {
     several_weights += graph.weights().size() >= 2;
     for (const Step& step : graph.steps()) {
       ++counts[static_cast<std::size_t>(step.primitive)];
-      for (const SharedDim& dim : step.dims) {
-        joins += dim.role == ShareRole::kJoin;
+      for (const WeightDim& dim : step.dims) {
+        joins += dim.role == WeightRole::kJoin;
         derived += graph.producer(dim.coordinate) != nullptr && !graph.is_reduction(dim.coordinate);
       }
       if (step.primitive == Primitive::kShift && graph.producer(step.in[0]) != nullptr)

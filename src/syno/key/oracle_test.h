@@ -88,7 +88,7 @@ inline TermSet term_set(const Operator& op, const Values& values) {
         case Primitive::kStride: out(0) = step.size.evaluate(values).value() * in(0); break;
         case Primitive::kExpand:
         case Primitive::kReduce:
-        case Primitive::kContract: break;
+        case Primitive::kContraction: break;
       }
     }
     return true;

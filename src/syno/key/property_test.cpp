@@ -158,16 +158,16 @@ class Enumerator {
     visit(next);
   }
 
-  void contract(const Graph& graph, std::size_t i, const std::vector<SharedDim>& dims) {
+  void contract(const Graph& graph, std::size_t i, const std::vector<WeightDim>& dims) {
     if (i == graph.frontier().size()) {
       if (!dims.empty()) take(graph, Step::contract(dims));
       return;
     }
     contract(graph, i + 1, dims);
     const CoordinateId id = graph.frontier()[i];
-    const ShareRole leave = graph.share_count(id) > 0 ? ShareRole::kJoin : ShareRole::kDrop;
-    for (const ShareRole role : {ShareRole::kKeep, leave}) {
-      std::vector<SharedDim> more = dims;
+    const WeightRole leave = graph.weight_count(id) > 0 ? WeightRole::kJoin : WeightRole::kDrop;
+    for (const WeightRole role : {WeightRole::kKeep, leave}) {
+      std::vector<WeightDim> more = dims;
       more.push_back({id, role});
       contract(graph, i + 1, more);
     }
@@ -307,7 +307,7 @@ class Mutator {
       for (const Step& original : op_.graph().steps()) {
         Step step = original;
         for (CoordinateId& id : step.in) to(id);
-        for (SharedDim& dim : step.dims) to(dim.coordinate);
+        for (WeightDim& dim : step.dims) to(dim.coordinate);
         mutate(graph, step);
         const Step applied = graph.apply(step);
         for (std::size_t i = 0; i < 2; ++i) {
@@ -340,10 +340,10 @@ class Mutator {
         break;
       case Primitive::kMerge:
       case Primitive::kStride: step.in[0] = turned(graph, step.in[0]); break;
-      case Primitive::kContract:
+      case Primitive::kContraction:
         if (step.dims.size() > 1) {
           const std::size_t place = random_.below(step.dims.size());
-          if (step.dims[place].role == ShareRole::kKeep)
+          if (step.dims[place].role == WeightRole::kKeep)
             step.dims.erase(step.dims.begin() + static_cast<std::ptrdiff_t>(place));
         }
         break;

@@ -72,7 +72,7 @@ Shuffled shuffled(const Operator& op, CounterRandom& random) {
     std::set<CoordinateId> all;
     for (const CoordinateId id : step.in) all.insert(id);
     for (const CoordinateId id : step.out) all.insert(id);
-    for (const SharedDim& dim : step.dims) all.insert(dim.coordinate);
+    for (const WeightDim& dim : step.dims) all.insert(dim.coordinate);
     all.erase(kNoCoordinate);
     return all;
   };
@@ -104,7 +104,7 @@ Shuffled shuffled(const Operator& op, CounterRandom& random) {
     for (CoordinateId& id : step.in) {
       if (id != kNoCoordinate) id = renamed[static_cast<std::size_t>(id)];
     }
-    for (SharedDim& dim : step.dims)
+    for (WeightDim& dim : step.dims)
       dim.coordinate = renamed[static_cast<std::size_t>(dim.coordinate)];
     step.out = {kNoCoordinate, kNoCoordinate};
     const Step applied = graph.apply(step);

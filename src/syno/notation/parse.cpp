@@ -302,15 +302,15 @@ class Assembler {
           return coordinates.contains(id) && made.graph.in_frontier(coordinates[id]);
         });
         if (!ready) continue;
-        SharedDims dims;
+        WeightDims dims;
         for (const NodeId id : weights[w]) {
           const bool leaves = used_.at(id) == kFree && --holders[id] == 0;
           if (used_.at(id) != kFree) --holders[id];
           const CoordinateId coordinate = coordinates[id];
-          const bool held = made.graph.share_count(coordinate) > 0;
-          dims.push_back({coordinate, !leaves ? ShareRole::kKeep
-                                      : held  ? ShareRole::kJoin
-                                              : ShareRole::kDrop});
+          const bool held = made.graph.weight_count(coordinate) > 0;
+          dims.push_back({coordinate, !leaves ? WeightRole::kKeep
+                                      : held  ? WeightRole::kJoin
+                                              : WeightRole::kDrop});
           made.dims[w].push_back(coordinate);
         }
         made.graph.apply(Step::contract(dims));

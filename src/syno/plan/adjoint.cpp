@@ -12,7 +12,8 @@ namespace syno {
 namespace {
 
 bool is_view(StageKind kind) {
-  return kind != StageKind::kSum && kind != StageKind::kContract && kind != StageKind::kConvolution;
+  return kind != StageKind::kSum && kind != StageKind::kContraction &&
+         kind != StageKind::kConvolution;
 }
 
 bool contains(const std::vector<int>& dims, int dim) {
@@ -108,7 +109,7 @@ class Builder {
       case StageKind::kDiagonal: index.push_back(index[at(stage.axis)]); return index;
       case StageKind::kScale: return index;
       case StageKind::kSum:
-      case StageKind::kContract:
+      case StageKind::kContraction:
       case StageKind::kConvolution: break;
     }
     throw InternalError("gradient_program: not a view");

@@ -12,7 +12,8 @@ namespace syno {
 namespace {
 
 bool is_view(StageKind kind) {
-  return kind != StageKind::kSum && kind != StageKind::kContract && kind != StageKind::kConvolution;
+  return kind != StageKind::kSum && kind != StageKind::kContraction &&
+         kind != StageKind::kConvolution;
 }
 
 std::vector<Index> axes_from(std::size_t count) {
@@ -175,7 +176,7 @@ class Builder {
         return in;
       case StageKind::kScale: return in;
       case StageKind::kSum:
-      case StageKind::kContract:
+      case StageKind::kContraction:
       case StageKind::kConvolution: break;
     }
     throw InternalError("loop_program: not a view");

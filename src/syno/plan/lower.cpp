@@ -47,7 +47,7 @@ class Lowering {
     for (const PlanMove& move : order.moves) {
       switch (move.kind) {
         case MoveKind::kView: view_data(move.step); break;
-        case MoveKind::kContract: contract(move); break;
+        case MoveKind::kContraction: contract(move); break;
         case MoveKind::kSum: sum(dims_of(move.reduces)); break;
         case MoveKind::kScale: scale(dims_of(move.reduces)); break;
       }
@@ -299,7 +299,7 @@ class Lowering {
     for (const int dim : dims(b)) {
       if (!contains(all, dim)) all.push_back(dim);
     }
-    Stage stage = stage_on(StageKind::kContract, a, -1);
+    Stage stage = stage_on(StageKind::kContraction, a, -1);
     stage.weight = b;
     stage.summed = summed;
     stage.cost.macs = elements(all, "MACs");
@@ -376,7 +376,7 @@ class Lowering {
     for (const int dim : dims(weight)) {
       if (!contains(all, dim)) all.push_back(dim);
     }
-    Stage stage = stage_on(StageKind::kContract, data_, -1);
+    Stage stage = stage_on(StageKind::kContraction, data_, -1);
     stage.weight = weight;
     stage.summed = summed;
     stage.cost.macs = elements(all, "MACs");

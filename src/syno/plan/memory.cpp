@@ -122,7 +122,7 @@ class Replay {
       case StageKind::kDiagonal:
       case StageKind::kScale:
       case StageKind::kSum:
-      case StageKind::kContract:
+      case StageKind::kContraction:
       case StageKind::kConvolution: return false;
     }
     layouts_[static_cast<std::size_t>(stage.output)] = std::move(made);

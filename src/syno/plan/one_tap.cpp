@@ -44,7 +44,7 @@ class OneTap {
 
   // Appends the two stages that stand for a contraction and a shear, if they can.
   bool replace(const Stage& contract, const Stage& shear, Stage* next, std::vector<Stage>& stages) {
-    if (contract.kind != StageKind::kContract || shear.kind != StageKind::kShear ||
+    if (contract.kind != StageKind::kContraction || shear.kind != StageKind::kShear ||
         shear.input != contract.output) {
       return false;
     }
@@ -101,7 +101,7 @@ class OneTap {
     stages.push_back(std::move(diagonal));
     const bool any_order =
         next != nullptr && next->input == shear.output &&
-        (next->kind == StageKind::kConvolution || next->kind == StageKind::kContract);
+        (next->kind == StageKind::kConvolution || next->kind == StageKind::kContraction);
     if (any_order || natural == dims(shear.output)) {
       // A product takes its dimensions in any order: in that in which they come, nothing has to be moved.
       plan_.tensors[at(shear.output)].dims = natural;

@@ -167,7 +167,7 @@ bool waits_for_equal(const Network& network, std::size_t step, StepSet done) {
 
 StepSet executed_by(const PlanMove& move) {
   StepSet steps = move.reduces | move.folded | move.offline;
-  if (move.kind == MoveKind::kView || move.kind == MoveKind::kContract) steps |= bit(move.step);
+  if (move.kind == MoveKind::kView || move.kind == MoveKind::kContraction) steps |= bit(move.step);
   return steps;
 }
 
@@ -184,7 +184,7 @@ std::vector<PricedMove> moves_from(const Network& network, StepSet done, const C
       const CoordinateSet all = data | waiting.dims(s);
       const StepSet reduces = reduces_in(network, waiting.ready_reduces_without(s), all);
       const CoordinateSet left = all & ~summed_dims(network, reduces);
-      moves.push_back({{MoveKind::kContract, s, reduces},
+      moves.push_back({{MoveKind::kContraction, s, reduces},
                        {network.elements(all), network.elements(left)},
                        left});
     } else if (network.view_ready(s, done)) {

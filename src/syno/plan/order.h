@@ -33,7 +33,7 @@ struct Cost {
 /// Adds without wrapping around: a sum that does not fit stays at the largest 64-bit integer.
 Cost operator+(const Cost& a, const Cost& b);
 
-enum class MoveKind : std::uint8_t { kView, kContract, kSum, kScale };
+enum class MoveKind : std::uint8_t { kView, kContraction, kSum, kScale };
 
 struct PlanMove {
   MoveKind kind = MoveKind::kView;

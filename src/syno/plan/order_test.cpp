@@ -56,7 +56,7 @@ class BruteForce {
     for (std::size_t s = 0; s < graph_.steps().size(); ++s) {
       const Step& step = graph_.steps()[s];
       if (state.done[s] || step.primitive == Primitive::kReduce ||
-          step.primitive == Primitive::kContract) {
+          step.primitive == Primitive::kContraction) {
         continue;
       }
       if (step.in[0] == id || step.in[1] == id) return &step;
@@ -114,10 +114,10 @@ class BruteForce {
     for (std::size_t s = 0; s < graph_.steps().size(); ++s) {
       const Step& step = graph_.steps()[s];
       if (state.done[s] || step.primitive == Primitive::kReduce) continue;
-      if (step.primitive == Primitive::kContract) {
+      if (step.primitive == Primitive::kContraction) {
         multiply(state, cost, {s});
         for (std::size_t other = s + 1; other < graph_.steps().size(); ++other) {
-          if (!state.done[other] && graph_.steps()[other].primitive == Primitive::kContract)
+          if (!state.done[other] && graph_.steps()[other].primitive == Primitive::kContraction)
             multiply(state, cost, {s, other});
         }
         continue;

@@ -77,7 +77,7 @@ std::uint64_t hash_of(const CoordinateSet& dims) {
 // The hash of a history that goes on with `move` on data of dimensions `data`.
 std::uint64_t after(std::uint64_t computed, const PlanMove& move, const CoordinateSet& data) {
   if (move.kind == MoveKind::kView) return computed;
-  const StepSet steps = move.kind == MoveKind::kContract ? move.folded | bit(move.step) : 0;
+  const StepSet steps = move.kind == MoveKind::kContraction ? move.folded | bit(move.step) : 0;
   computed = mix_words(computed, static_cast<std::uint64_t>(move.kind) + 1);
   computed = mix_words(computed, steps);
   computed = mix_words(computed, move.reduces);
@@ -107,7 +107,7 @@ void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
     }
   }
   for (std::size_t subset = 1; subset < (std::size_t{1} << ready.size()); ++subset) {
-    PlanMove move{.kind = MoveKind::kContract};
+    PlanMove move{.kind = MoveKind::kContraction};
     CoordinateSet dims;
     CoordinateSet held = others;
     bool first = true;
@@ -309,7 +309,7 @@ std::uint64_t computation(const Network& network, const Order& order) {
     computed = after(computed, move, settle(done, data));
     if (move.kind == MoveKind::kView) {
       data = network.after_view(move.step, done, data);
-    } else if (move.kind == MoveKind::kContract) {
+    } else if (move.kind == MoveKind::kContraction) {
       for (StepSet left = move.folded | bit(move.step); left != 0; left &= left - 1)
         data |= network.weight_dims(
             network.weight_of(static_cast<std::size_t>(std::countr_zero(left))), done);

@@ -206,7 +206,7 @@ TEST(Plans, OneTakesEveryViewBeforeItMultiplies) {
       for (const Stage& stage : plan.stages) {
         EXPECT_NE(stage.kind, StageKind::kConvolution);
         EXPECT_NE(stage.kind, StageKind::kShear) << plan.text();
-        contracted += stage.kind == StageKind::kContract;
+        contracted += stage.kind == StageKind::kContraction;
         if (stage.kind != StageKind::kWindow && stage.kind != StageKind::kRoll) continue;
         ++windows;
         EXPECT_EQ(contracted, 0) << plan.text();
@@ -281,7 +281,7 @@ TEST(Folding, AnOperatorDearerThanAConvolutionBecomesOne) {
                         .front();
   EXPECT_EQ(plan.cost.macs, 28LL * 28 * 64 * 128 * 9);
   EXPECT_EQ(count(plan, StageKind::kConvolution), 1);
-  EXPECT_EQ(count(plan, StageKind::kContract), 0);
+  EXPECT_EQ(count(plan, StageKind::kContraction), 0);
   EXPECT_GT(plan.fold_stages.size(), 0U);
 }
 

@@ -71,7 +71,7 @@ bool PartialMacs::add(const Step& step) {
   if (static_cast<std::size_t>(count_ + info.produces) > kMaxCoordinates) return false;
   if (info.kind == StepKind::kContraction) {
     CoordinateMask held = 0;
-    for (const SharedDim& dim : step.dims) held |= coordinate_bit(dim.coordinate);
+    for (const WeightDim& dim : step.dims) held |= coordinate_bit(dim.coordinate);
     weights_.push_back(held);
     return true;
   }

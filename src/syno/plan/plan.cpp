@@ -74,7 +74,7 @@ std::string action(const Plan& plan, const Stage& stage) {
     case StageKind::kDiagonal: return name + " " + input + " over " + in_dim(stage.axis);
     case StageKind::kScale: return name + " " + input + " by " + std::to_string(stage.amount);
     case StageKind::kSum: return "sum " + input + " over " + names(plan, stage.summed);
-    case StageKind::kContract:
+    case StageKind::kContraction:
       return name + " " + input + ", " + plan.tensor_name(stage.weight) + summed;
     case StageKind::kConvolution:
       return name + " " + input + ", " + plan.tensor_name(stage.weight) + " at " +
@@ -95,7 +95,7 @@ std::string stages_text(const Plan& plan, const std::vector<Stage>& stages) {
 }
 
 bool is_contraction(const Stage& stage) {
-  return stage.kind == StageKind::kContract || stage.kind == StageKind::kConvolution;
+  return stage.kind == StageKind::kContraction || stage.kind == StageKind::kConvolution;
 }
 
 Plan completed(Plan plan, const Operator& op, const Values& values) {
@@ -121,7 +121,7 @@ std::string_view stage_name(StageKind kind) {
     case StageKind::kDiagonal: return "diagonal";
     case StageKind::kScale: return "scale";
     case StageKind::kSum: return "sum";
-    case StageKind::kContract: return "contract";
+    case StageKind::kContraction: return "contract";
     case StageKind::kConvolution: return "convolve";
   }
   throw InternalError("stage_name: not a stage");
@@ -173,7 +173,7 @@ bool Plan::views_first() const {
         if (computed) return false;
         break;
       case StageKind::kSum:
-      case StageKind::kContract: computed = true; break;
+      case StageKind::kContraction: computed = true; break;
       case StageKind::kConvolution: return false;
     }
   }
@@ -228,7 +228,7 @@ std::vector<Plan> plans(const Operator& op, const Values& values, const PlanOpti
     const Plan inside = lower(network, order, folds);
     std::size_t stage = 0;
     for (std::size_t m = 0; m < order.moves.size(); ++m) {
-      if (order.moves[m].kind != MoveKind::kContract) continue;
+      if (order.moves[m].kind != MoveKind::kContraction) continue;
       while (!is_contraction(inside.stages[stage])) ++stage;
       if (inside.stages[stage++].kind == StageKind::kConvolution) convolutions.push_back(m);
     }

@@ -53,7 +53,7 @@ enum class StageKind : std::uint8_t {
   kDiagonal,  ///< out[..., j, ..., b] = in[..., j, ...] where b = j, or 0; j at `axis`, b the new last dimension
   kScale,        ///< out = amount * in
   kSum,          ///< sums the dimensions `summed`
-  kContract,     ///< multiplies with `weight` and sums `summed`
+  kContraction,  ///< multiplies with `weight` and sums `summed`
   kConvolution,  ///< a contraction whose windows are taken inside of it
 };
 std::string_view stage_name(StageKind kind);

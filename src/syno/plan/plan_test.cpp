@@ -114,8 +114,9 @@ TEST(Plan, StagesAddUpToTheTotal) {
 
 TEST(Plan, MovesTheWindowOfOperator1BehindItsFirstContraction) {
   const Plan chosen = Bound(kOperator1.text, "N=1, C_in=64, C_out=64, H=56, g=32, s=2, k=3").plan();
-  EXPECT_EQ(kinds(chosen), (std::vector{StageKind::kSplit, StageKind::kSplit, StageKind::kContract,
-                                        StageKind::kShear, StageKind::kConvolution}));
+  EXPECT_EQ(kinds(chosen),
+            (std::vector{StageKind::kSplit, StageKind::kSplit, StageKind::kContraction,
+                         StageKind::kShear, StageKind::kConvolution}));
   // Both copies of Z, of 32*3 channels, and the result.
   EXPECT_EQ(chosen.cost.written, 56 * 56 * (2 * 32 * 3 + 64));
   EXPECT_EQ(chosen.fan_in, (std::vector<std::int64_t>{32 * 9, 2}));
@@ -155,7 +156,7 @@ TEST(Plan, AStridedWindowThatNoConvolutionTakesIsSliced) {
           "H=5, s=2, k=3")
           .plan();
   EXPECT_EQ(kinds(plan),
-            (std::vector{StageKind::kWindow, StageKind::kSlice, StageKind::kContract}));
+            (std::vector{StageKind::kWindow, StageKind::kSlice, StageKind::kContraction}));
 }
 
 TEST(Plan, TextNamesEveryStageWithShapeAndCost) {

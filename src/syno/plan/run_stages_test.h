@@ -93,7 +93,7 @@ class StageRunner {
         for (const int dim : plan_.tensor(stage.input).dims) add(all, dim);
         contract(stage, all, [&](const Numbers& by) { return at(stage.input, by); });
         return;
-      case StageKind::kContract:
+      case StageKind::kContraction:
         for (const int tensor : {stage.input, stage.weight}) {
           for (const int dim : plan_.tensor(tensor).dims) add(all, dim);
         }

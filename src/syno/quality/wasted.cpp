@@ -13,7 +13,7 @@ class WasteFinder {
   explicit WasteFinder(const Operator& op)
       : graph_(op.graph()), map_(make_access_map(op)), depends_(dependences(map_)) {
     for (std::size_t i = 0; i < map_.expressions.size(); ++i) {
-      bool held = graph_.share_count(static_cast<CoordinateId>(i)) > 0;
+      bool held = graph_.weight_count(static_cast<CoordinateId>(i)) > 0;
       for (const CoordinateId below : {map_.expressions[i].a, map_.expressions[i].b})
         held = held || (below != kNoCoordinate && in_weight(below));
       in_weight_.push_back(held);

@@ -98,7 +98,7 @@ TEST(AddedRule, RestrictsWhatOtherRulesKeep) {
   AddedRule no_shifts;
   no_shifts.id = "U3";
   no_shifts.name = "no-weights-of-shifts";
-  no_shifts.steps = {Primitive::kContract};
+  no_shifts.steps = {Primitive::kContraction};
   no_shifts.matches = [](const RuleContext& c) { return c.graph.count(Primitive::kShift) > 0; };
   rules.add(no_shifts);
   EXPECT_EQ(rejection(rules, lines), nullptr) << "what R6a keeps is left out";

@@ -91,7 +91,7 @@ std::map<Term, std::vector<Term>> terms_by_output(const Graph& graph, const Valu
           break;
         case Primitive::kExpand:
         case Primitive::kReduce:
-        case Primitive::kContract: break;
+        case Primitive::kContraction: break;
       }
     }
     return true;
@@ -159,14 +159,14 @@ void grow_views(const Specification& spec, const Steps& steps, const Restriction
       Ledger next = ledger;
       if (restricted(restrictions, {spec, graph, *step}) == nullptr &&
           admit(spec, graph, *step, next).empty())
-        admitted[Primitive::kContract].push_back(*step);
+        admitted[Primitive::kContraction].push_back(*step);
     }
     // Reductions first: they are the windows. Then a weight that holds them, which R9 asks for.
     const bool reduces = graph.depth() < 2;
     Primitive wanted = static_cast<Primitive>(random.below(kPrimitiveCount));
     if (random.below(2) == 0) wanted = Primitive::kUnfold;
     if (reduces) wanted = Primitive::kReduce;
-    if (graph.depth() == 2 && !restrictions.empty()) wanted = Primitive::kContract;
+    if (graph.depth() == 2 && !restrictions.empty()) wanted = Primitive::kContraction;
     std::vector<Step>& choice = admitted[wanted];
     // Odd ones are windows, and windows of Reduces the rule.
     if (reduces) {

@@ -122,7 +122,7 @@ bool ParsedForms::find(const RuleContext& context, Place& place) const {
       if (step == nullptr) return false;
       for (std::size_t i = 0; i < line.out.size() && line.out[i] >= 0; ++i) {
         const CoordinateId id = place.coordinates[at(line.out[i])];
-        if (id != step->out[i] || graph.share_count(id) > 0) return false;
+        if (id != step->out[i] || graph.weight_count(id) > 0) return false;
       }
     }
     if (step->primitive != line.primitive) return false;

@@ -71,17 +71,17 @@ void copy_others(const Graph& graph, const FreeRegion& region, Rebuild& rebuild)
       rebuild.copy(s);
       continue;
     }
-    SharedDims dims;
-    for (const SharedDim& dim : step.dims) {
+    WeightDims dims;
+    for (const WeightDim& dim : step.dims) {
       if (!region.holds(dim.coordinate)) dims.push_back({rebuild.now(dim.coordinate), dim.role});
     }
     for (const CoordinateId leaf : region.leaves) {
       if ((graph.coordinate(leaf).weights >> weight & 1) == 0) continue;
-      ShareRole role = ShareRole::kKeep;
-      for (const SharedDim& dim : step.dims) {
-        if (dim.coordinate != leaf || dim.role == ShareRole::kKeep) continue;
-        role = rebuild.graph().share_count(rebuild.now(leaf)) > 0 ? ShareRole::kJoin
-                                                                  : ShareRole::kDrop;
+      WeightRole role = WeightRole::kKeep;
+      for (const WeightDim& dim : step.dims) {
+        if (dim.coordinate != leaf || dim.role == WeightRole::kKeep) continue;
+        role = rebuild.graph().weight_count(rebuild.now(leaf)) > 0 ? WeightRole::kJoin
+                                                                   : WeightRole::kDrop;
       }
       dims.push_back({rebuild.now(leaf), role});
     }
@@ -147,7 +147,7 @@ bool has_ascending_merges(const Specification& spec, const Graph& graph, const F
       continue;
     }
     // Merges of a chain come one after another in the order of steps.
-    if (!step.info().cuts() || graph.share_count(step.in[0]) > 0) return false;
+    if (!step.info().cuts() || graph.weight_count(step.in[0]) > 0) return false;
     const Step* maker = graph.producer(step.in[0]);
     if (maker != nullptr && maker->out[1] == step.in[0]) return false;
     if (!block.is_one() && smaller_block(spec, step.size, block)) return false;

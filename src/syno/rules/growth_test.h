@@ -126,28 +126,28 @@ class Steps {
 
   /// A contraction of a random part of the frontier.
   static std::optional<Step> contraction(const Graph& graph, CounterRandom& random) {
-    std::vector<SharedDim> dims;
+    std::vector<WeightDim> dims;
     for (const CoordinateId id : graph.frontier()) {
       // The second piece of a Merge often does what the first does: rules look for pairs.
       const Step* maker = graph.producer(id);
       if (maker != nullptr && maker->primitive == Primitive::kMerge && maker->out[1] == id &&
           random.below(2) == 0) {
-        const SharedDim first = dims.empty() ? SharedDim() : dims.back();
+        const WeightDim first = dims.empty() ? WeightDim() : dims.back();
         if (first.coordinate == maker->out[0]) dims.push_back(leaving(graph, id, first.role));
         continue;
       }
       const std::uint64_t choice = random.below(3);
       if (choice == 0) continue;
-      dims.push_back(leaving(graph, id, choice == 1 ? ShareRole::kKeep : ShareRole::kDrop));
+      dims.push_back(leaving(graph, id, choice == 1 ? WeightRole::kKeep : WeightRole::kDrop));
     }
     if (dims.empty()) return std::nullopt;
     return Step::contract(std::move(dims));
   }
 
  private:
-  static SharedDim leaving(const Graph& graph, CoordinateId id, ShareRole role) {
-    if (role == ShareRole::kKeep) return {id, role};
-    return {id, graph.share_count(id) > 0 ? ShareRole::kJoin : ShareRole::kDrop};
+  static WeightDim leaving(const Graph& graph, CoordinateId id, WeightRole role) {
+    if (role == WeightRole::kKeep) return {id, role};
+    return {id, graph.weight_count(id) > 0 ? WeightRole::kJoin : WeightRole::kDrop};
   }
 
   const Specification& spec_;
@@ -169,7 +169,7 @@ inline std::string step_text(const Graph& graph, const Step& step) {
   for (const CoordinateId id : step.in) {
     if (id != kNoCoordinate) text += " " + graph.name(id);
   }
-  for (const SharedDim& dim : step.dims)
+  for (const WeightDim& dim : step.dims)
     text += " " + graph.name(dim.coordinate) + ":" + std::string(role_name(dim.role));
   if (!step.size.is_one()) text += " " + step.size.text(*graph.variables());
   if (step.amount != 0) text += " " + std::to_string(step.amount);

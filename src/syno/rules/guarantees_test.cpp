@@ -27,7 +27,7 @@ std::vector<const Rule*> givers(Guarantee guarantee) {
 }
 
 bool is_seen(const Graph& graph, CoordinateId id) {
-  if (graph.share_count(id) > 0) return true;
+  if (graph.weight_count(id) > 0) return true;
   const Step* step = graph.producer(id);
   if (step == nullptr) return false;
   for (const CoordinateId in : step->in) {
@@ -36,11 +36,11 @@ bool is_seen(const Graph& graph, CoordinateId id) {
   return false;
 }
 
-bool leaves_plainly(const Graph& graph, const SharedDim& dim) {
-  if (dim.role == ShareRole::kKeep || graph.is_iterator(dim.coordinate)) return true;
+bool leaves_plainly(const Graph& graph, const WeightDim& dim) {
+  if (dim.role == WeightRole::kKeep || graph.is_iterator(dim.coordinate)) return true;
   const Primitive maker = graph.producer(dim.coordinate)->primitive;
   if (maker != Primitive::kMerge && maker != Primitive::kReduce) return false;
-  return dim.role == ShareRole::kJoin || !graph.reductions_only(dim.coordinate);
+  return dim.role == WeightRole::kJoin || !graph.reductions_only(dim.coordinate);
 }
 
 bool has_fixed_variable(const Specification& spec, const Size& size) {
@@ -63,7 +63,7 @@ bool breaks(Guarantee guarantee, const Specification& spec, const Graph& graph, 
   switch (guarantee) {
     case Guarantee::kPlainDrops:
       return std::any_of(step.dims.begin(), step.dims.end(),
-                         [&](const SharedDim& dim) { return !leaves_plainly(graph, dim); });
+                         [&](const WeightDim& dim) { return !leaves_plainly(graph, dim); });
     case Guarantee::kHeldWindows:
       return step.primitive == Primitive::kUnfold && graph.reductions_only(step.in[1]) &&
              !is_seen(graph, step.in[1]);
@@ -71,8 +71,8 @@ bool breaks(Guarantee guarantee, const Specification& spec, const Graph& graph, 
       return step.primitive == Primitive::kMerge && graph.reductions_only(step.in[0]);
     case Guarantee::kSeparateReductions:
       return step.primitive == Primitive::kSplit && graph.is_reduction(step.in[0]) &&
-             graph.is_reduction(step.in[1]) && graph.share_count(step.in[0]) == 0 &&
-             graph.share_count(step.in[1]) == 0;
+             graph.is_reduction(step.in[1]) && graph.weight_count(step.in[0]) == 0 &&
+             graph.weight_count(step.in[1]) == 0;
     case Guarantee::kSmallBlocks:
       if (step.primitive != Primitive::kMerge) return false;
       for (std::size_t v = 0; v < spec.variables()->count(); ++v) {

@@ -32,7 +32,7 @@ bool no_more(const Specification& spec, const Ledger& kept, const Ledger& reject
     const bool merges = more && count(Primitive::kMerge) < limits.max_merges;
     const bool strides = more && count(Primitive::kStride) < limits.max_strides;
     const bool shares =
-        more && count(Primitive::kContract) < limits.max_weights && spec.variable(v).primary;
+        more && count(Primitive::kContraction) < limits.max_weights && spec.variable(v).primary;
     if ((merges || strides || shares) && kept.charges[v] > rejected.charges[v]) return false;
   }
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
@@ -167,7 +167,7 @@ bool is_without_steps(const Graph& kept, const Graph& whole) {
     Step there = step;
     for (CoordinateId& id : there.in)
       id = id == kNoCoordinate ? id : to[static_cast<std::size_t>(id)];
-    for (SharedDim& dim : there.dims) dim.coordinate = to[static_cast<std::size_t>(dim.coordinate)];
+    for (WeightDim& dim : there.dims) dim.coordinate = to[static_cast<std::size_t>(dim.coordinate)];
     there.out = kept.steps()[at].out;
     if (!(there == kept.steps()[at])) continue;
     for (std::size_t i = 0; i < 2; ++i) {

@@ -47,7 +47,7 @@ class Rebuild {
     for (CoordinateId& id : step.in) {
       if (id != kNoCoordinate) id = now(id);
     }
-    for (SharedDim& dim : step.dims) dim.coordinate = now(dim.coordinate);
+    for (WeightDim& dim : step.dims) dim.coordinate = now(dim.coordinate);
     step.out = {kNoCoordinate, kNoCoordinate};
     return step;
   }
@@ -86,12 +86,12 @@ inline std::size_t step_of(const Graph& graph, CoordinateId id) {
 /// Whether `id` is produced by `primitive` and no weight holds it.
 inline bool is_unshared(const Graph& graph, CoordinateId id, Primitive primitive) {
   const Step* step = graph.producer(id);
-  return step != nullptr && step->primitive == primitive && graph.share_count(id) == 0;
+  return step != nullptr && step->primitive == primitive && graph.weight_count(id) == 0;
 }
 
 /// Whether a contraction holds the coordinate.
 inline bool holds(const Step& step, CoordinateId id) {
-  for (const SharedDim& dim : step.dims) {
+  for (const WeightDim& dim : step.dims) {
     if (dim.coordinate == id) return true;
   }
   return false;
@@ -99,8 +99,8 @@ inline bool holds(const Step& step, CoordinateId id) {
 
 /// Whether a contraction takes the coordinate out of the data.
 inline bool takes_out(const Step& step, CoordinateId id) {
-  for (const SharedDim& dim : step.dims) {
-    if (dim.coordinate == id && dim.role != ShareRole::kKeep) return true;
+  for (const WeightDim& dim : step.dims) {
+    if (dim.coordinate == id && dim.role != WeightRole::kKeep) return true;
   }
   return false;
 }

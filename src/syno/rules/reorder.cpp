@@ -14,7 +14,7 @@ void add_needed_steps(const Graph& graph, std::vector<bool>& needed,
   for (std::size_t s = needed.size(); s-- > 0;) {
     if (!needed[s]) continue;
     const Step& step = graph.steps()[s];
-    for (const SharedDim& dim : step.dims) need(dim.coordinate);
+    for (const WeightDim& dim : step.dims) need(dim.coordinate);
     for (const CoordinateId in : step.in) {
       if (in == kNoCoordinate) continue;
       need(in);
@@ -32,7 +32,7 @@ void move_what_follows(const Graph& graph, std::vector<bool>& moved) {
       return graph.coordinate(id).step >= 0 &&
              moved[static_cast<std::size_t>(graph.coordinate(id).step)];
     };
-    for (const SharedDim& dim : step.dims) {
+    for (const WeightDim& dim : step.dims) {
       if (made_by_moved(dim.coordinate)) return true;
     }
     for (const CoordinateId in : step.in) {
@@ -57,15 +57,15 @@ Step with_roles(const Graph& original, std::size_t index, const std::vector<bool
     bool leaves = false;
     bool held_later = false;
     for (std::size_t s = 0; s < original.steps().size(); ++s) {
-      for (const SharedDim& dim : original.steps()[s].dims) {
+      for (const WeightDim& dim : original.steps()[s].dims) {
         if (dim.coordinate != id) continue;
-        leaves = leaves || dim.role != ShareRole::kKeep;
+        leaves = leaves || dim.role != WeightRole::kKeep;
         held_later = held_later || (s != index && !taken[s]);
       }
     }
-    renamed.dims[d].role = !leaves || held_later                             ? ShareRole::kKeep
-                           : now.share_count(renamed.dims[d].coordinate) > 0 ? ShareRole::kJoin
-                                                                             : ShareRole::kDrop;
+    renamed.dims[d].role = !leaves || held_later                              ? WeightRole::kKeep
+                           : now.weight_count(renamed.dims[d].coordinate) > 0 ? WeightRole::kJoin
+                                                                              : WeightRole::kDrop;
   }
   return renamed;
 }

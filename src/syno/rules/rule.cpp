@@ -15,7 +15,7 @@ bool can_be_charged(const Specification& spec, const Ledger& rejected, std::size
   for (std::size_t p = 0; p < kPrimitiveCount; ++p) {
     const PrimitiveInfo& info = primitive_info(static_cast<Primitive>(p));
     if (info.charge == Charge::kNothing || info.kind == StepKind::kReduction) continue;
-    if (info.charge == Charge::kShares && !spec.variable(v).primary) continue;
+    if (info.charge == Charge::kWeightDims && !spec.variable(v).primary) continue;
     if (rejected.counts[p] < spec.cap(info.primitive)) return true;
   }
   return false;

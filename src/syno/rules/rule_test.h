@@ -75,13 +75,13 @@ inline Situation read(const Specification& spec, std::string_view lines) {
       } else if (results) {
         labels[word] = static_cast<CoordinateId>(result.graph.coordinates().size()) +
                        static_cast<CoordinateId>(produced++);
-      } else if (info.primitive == Primitive::kContract) {
+      } else if (info.primitive == Primitive::kContraction) {
         const std::size_t colon = word.find(':');
         const std::string role = word.substr(colon + 1);
         step.dims.push_back({labels.at(word.substr(0, colon)),
-                             role == role_name(ShareRole::kKeep)   ? ShareRole::kKeep
-                             : role == role_name(ShareRole::kDrop) ? ShareRole::kDrop
-                                                                   : ShareRole::kJoin});
+                             role == role_name(WeightRole::kKeep)   ? WeightRole::kKeep
+                             : role == role_name(WeightRole::kDrop) ? WeightRole::kDrop
+                                                                    : WeightRole::kJoin});
       } else if (info.primitive == Primitive::kShift) {
         step.amount = std::stoi(word);
       } else {
@@ -123,7 +123,7 @@ inline bool rejected_as_input(const Rule& rule, const Specification& spec, std::
   replay(spec, graph);
   CoordinateId index = kNoCoordinate;
   for (const Step& step : graph.steps()) {
-    if (step.primitive != Primitive::kContract) index = step.out[0];
+    if (step.primitive != Primitive::kContraction) index = step.out[0];
   }
   const Shape shape = parse_shape(input, *spec.variables());
   return rule.rejects_match(spec, graph, shape, std::span<const CoordinateId>(&index, 1));

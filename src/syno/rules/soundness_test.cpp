@@ -93,8 +93,8 @@ Verdict compare(const Specification& spec, const Graph& rejected, const Graph& k
 bool drops_without_rotations(const Specification& spec, const Restrictions& restrictions,
                              const Graph& graph, const Step& step) {
   std::set<std::size_t> rotations;
-  for (const SharedDim& dim : step.dims) {
-    if (dim.role == ShareRole::kKeep) continue;
+  for (const WeightDim& dim : step.dims) {
+    if (dim.role == WeightRole::kKeep) continue;
     for (CoordinateId id = dim.coordinate; is_unshared(graph, id, Primitive::kShift);
          id = graph.producer(id)->in[0])
       rotations.insert(step_of(graph, id));
@@ -141,10 +141,10 @@ std::string first_loss(const Specification& spec, const Steps& steps,
     for (CoordinateId& id : other.in) {
       if (id != kNoCoordinate) id = to.at(id);
     }
-    for (SharedDim& dim : other.dims) {
+    for (WeightDim& dim : other.dims) {
       dim.coordinate = to.at(dim.coordinate);
-      if (dim.role == ShareRole::kKeep) continue;
-      dim.role = kept.share_count(dim.coordinate) > 0 ? ShareRole::kJoin : ShareRole::kDrop;
+      if (dim.role == WeightRole::kKeep) continue;
+      dim.role = kept.weight_count(dim.coordinate) > 0 ? WeightRole::kJoin : WeightRole::kDrop;
     }
     suffix += "  " + step_text(rejected, *step);
     const Rule* rule = restricted(restrictions, {spec, kept, other});
@@ -287,7 +287,7 @@ std::vector<PatternSpace> pattern_spaces() {
                    joined,
                    {"s", "k", "C", "s*k"},
                    3000,
-                   {kReduce, kReduce, kContract, kContract}}});
+                   {kReduce, kReduce, kContraction, kContraction}}});
 
   // Merges of quotients, whose remainders weights hold.
   SpecificationSource remainders = source;
@@ -296,8 +296,9 @@ std::vector<PatternSpace> pattern_spaces() {
   remainders.limits.max_merges = 3;
   remainders.limits.max_weights = 3;
   remainders.limits.max_reductions = 1;
-  list.push_back({&kDroppedRemainders,
-                  {"remainders", remainders, {"s", "k", "s*k"}, 800, {kMerge, kMerge, kContract}}});
+  list.push_back(
+      {&kDroppedRemainders,
+       {"remainders", remainders, {"s", "k", "s*k"}, 800, {kMerge, kMerge, kContraction}}});
 
   // Shifts below and above a Split that a Merge cuts again.
   SpecificationSource rotations = source;
@@ -318,7 +319,7 @@ std::vector<PatternSpace> pattern_spaces() {
   held.limits.max_reductions = 2;
   held.output = "[C: unordered, H, s]";
   list.push_back({&kHeldRemainder,
-                  {"held parts", held, {"s", "k"}, 4000, {kReduce, kContract, kSplit, kShift}}});
+                  {"held parts", held, {"s", "k"}, 4000, {kReduce, kContraction, kSplit, kShift}}});
   return list;
 }
 

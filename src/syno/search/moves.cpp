@@ -20,12 +20,12 @@ struct Sketch {
 
 void remove_index(Step& contraction, CoordinateId id) {
   const auto* place = std::find_if(contraction.dims.begin(), contraction.dims.end(),
-                                   [id](const SharedDim& dim) { return dim.coordinate == id; });
+                                   [id](const WeightDim& dim) { return dim.coordinate == id; });
   if (place != contraction.dims.end()) contraction.dims.erase(place);
 }
 
 bool keeps(const Step& step, CoordinateId id) {
-  const SharedDim kept{id, ShareRole::kKeep};
+  const WeightDim kept{id, WeightRole::kKeep};
   return std::find(step.dims.begin(), step.dims.end(), kept) != step.dims.end();
 }
 
@@ -33,7 +33,7 @@ bool keeps(const Step& step, CoordinateId id) {
 void read_instead(Sketch& sketch, std::size_t place, CoordinateId from, CoordinateId to) {
   for (std::size_t s = place + 1; s < sketch.steps.size(); ++s) {
     std::replace(sketch.steps[s].in.begin(), sketch.steps[s].in.end(), from, to);
-    for (SharedDim& dim : sketch.steps[s].dims)
+    for (WeightDim& dim : sketch.steps[s].dims)
       if (dim.coordinate == from) dim.coordinate = to;
   }
   std::replace(sketch.match.begin(), sketch.match.end(), from, to);
@@ -116,7 +116,7 @@ class Moves {
       const auto out = step.out;
       for (CoordinateId& id : step.in)
         if (id != kNoCoordinate) id = now[at(id)];
-      for (SharedDim& dim : step.dims) dim.coordinate = now[at(dim.coordinate)];
+      for (WeightDim& dim : step.dims) dim.coordinate = now[at(dim.coordinate)];
       const Step& taken = made.apply(std::move(step));
       for (std::size_t i = 0; i < out.size(); ++i)
         if (out[i] != kNoCoordinate) now[at(out[i])] = taken.out[i];
@@ -147,7 +147,7 @@ class Moves {
     // Of the output's dimensions, those that a weight has: others are positions.
     std::set<CoordinateId> there;
     for (const Step& step : whole_.steps)
-      for (const SharedDim& dim : step.dims)
+      for (const WeightDim& dim : step.dims)
         if (graph().is_iterator(dim.coordinate)) there.insert(dim.coordinate);
     for (const Step& step : whole_.reductions) there.insert(step.out[0]);
     for (std::size_t place = 0; place < whole_.steps.size(); ++place) {
@@ -158,20 +158,20 @@ class Moves {
       if (!step.is_contraction()) continue;
       std::map<std::string, CoordinateId> others;
       for (const CoordinateId id : there) others.emplace(names_[at(id)], id);
-      for (const SharedDim& dim : step.dims) {
-        if (dim.role == ShareRole::kKeep && step.dims.size() > 1)
+      for (const WeightDim& dim : step.dims) {
+        if (dim.role == WeightRole::kKeep && step.dims.size() > 1)
           add(without_index(place, dim.coordinate));
         others.erase(names_[at(dim.coordinate)]);
       }
       for (const auto& [name, id] : others) add(with_index(place, id));
-      for (const SharedDim& dim : step.dims)
-        if (dim.role != ShareRole::kKeep) there.erase(dim.coordinate);
+      for (const WeightDim& dim : step.dims)
+        if (dim.role != WeightRole::kKeep) there.erase(dim.coordinate);
     }
   }
 
   Sketch with_index(std::size_t place, CoordinateId id) const {
     Sketch sketch = whole_;
-    sketch.steps[place].dims.push_back({id, ShareRole::kKeep});
+    sketch.steps[place].dims.push_back({id, WeightRole::kKeep});
     return sketch;
   }
 
@@ -183,8 +183,8 @@ class Moves {
       return sketch;
     // The weight that joins it on this one is now the first that has it.
     for (Step& step : sketch.steps)
-      for (SharedDim& dim : step.dims)
-        if (dim == SharedDim{id, ShareRole::kJoin}) dim.role = ShareRole::kDrop;
+      for (WeightDim& dim : step.dims)
+        if (dim == WeightDim{id, WeightRole::kJoin}) dim.role = WeightRole::kDrop;
     return sketch;
   }
 

@@ -59,7 +59,7 @@ class Labels {
       whole.add(line(id).label);
       made.needs |= line(id).touched;
     }
-    for (const SharedDim& dim : step.dims) {
+    for (const WeightDim& dim : step.dims) {
       taken.push_back(word(Hasher("dim")
                                .add(static_cast<int>(dim.role))
                                .add(size_word(graph_.extent(dim.coordinate)))));
@@ -68,7 +68,7 @@ class Labels {
     std::sort(taken.begin(), taken.end());
     for (const std::uint64_t dim : taken) own.add(dim);
     std::vector<std::uint64_t> lines;
-    for (const SharedDim& dim : step.dims)
+    for (const WeightDim& dim : step.dims)
       lines.push_back(
           word(Hasher("line").add(static_cast<int>(dim.role)).add(line(dim.coordinate).label)));
     std::sort(lines.begin(), lines.end());
@@ -76,8 +76,8 @@ class Labels {
     made.label = word(own);
     made.from_output = word(whole.add(made.label));
     const std::uint64_t bit = std::uint64_t{1} << number;
-    for (const SharedDim& dim : step.dims) {
-      if (dim.role != ShareRole::kKeep) continue;
+    for (const WeightDim& dim : step.dims) {
+      if (dim.role != WeightRole::kKeep) continue;
       Line& kept = line(dim.coordinate);
       kept.label = word(Hasher("kept").add(kept.label).add(made.from_output));
       kept.touched |= bit;
@@ -124,7 +124,7 @@ class Labels {
       const Step& step = graph_.steps()[i];
       for (std::size_t slot = 0; slot < step.in.size(); ++slot)
         if (step.in[slot] != kNoCoordinate) connect(i, step.in[slot], static_cast<int>(slot));
-      for (const SharedDim& dim : step.dims)
+      for (const WeightDim& dim : step.dims)
         connect(i, dim.coordinate, 8 + static_cast<int>(dim.role));
     }
     for (std::size_t d = 0; d < op_.match().size(); ++d)

@@ -31,7 +31,7 @@ Graph reordered(const Operator& op, CounterRandom& random, std::vector<Coordinat
       const auto touches = [](const Step& step, CoordinateId id) {
         return std::find(step.in.begin(), step.in.end(), id) != step.in.end() ||
                std::any_of(step.dims.begin(), step.dims.end(),
-                           [&](const SharedDim& dim) { return dim.coordinate == id; });
+                           [&](const WeightDim& dim) { return dim.coordinate == id; });
       };
       const auto needs = [&](CoordinateId id) {
         if (id == kNoCoordinate) return;
@@ -40,7 +40,7 @@ Graph reordered(const Operator& op, CounterRandom& random, std::vector<Coordinat
           is_ready = is_ready && (taken[before] || !touches(from.steps()[before], id));
       };
       for (const CoordinateId id : from.steps()[i].in) needs(id);
-      for (const SharedDim& dim : from.steps()[i].dims) needs(dim.coordinate);
+      for (const WeightDim& dim : from.steps()[i].dims) needs(dim.coordinate);
       if (is_ready) ready.push_back(i);
     }
     const std::size_t next = ready[random.below(ready.size())];
@@ -48,7 +48,7 @@ Graph reordered(const Operator& op, CounterRandom& random, std::vector<Coordinat
     Step step = from.steps()[next];
     for (CoordinateId& id : step.in)
       if (id != kNoCoordinate) id = renamed[static_cast<std::size_t>(id)];
-    for (SharedDim& dim : step.dims)
+    for (WeightDim& dim : step.dims)
       dim.coordinate = renamed[static_cast<std::size_t>(dim.coordinate)];
     const Step& made = to.apply(step);
     for (std::size_t r = 0; r < made.out.size(); ++r)

@@ -104,7 +104,7 @@ CompletionBound::Frontier CompletionBound::frontier(const State& state) const {
     frontier.merges = left(limits.max_merges, Primitive::kMerge);
     frontier.unfolds = left(limits.max_unfolds, Primitive::kUnfold);
     frontier.strides = left(limits.max_strides, Primitive::kStride);
-    frontier.weights = left(limits.max_weights, Primitive::kContract);
+    frontier.weights = left(limits.max_weights, Primitive::kContraction);
     frontier.left = state.left;
   } else {
     frontier.splits = frontier.merges = frontier.unfolds = frontier.weights = 100;

@@ -126,8 +126,8 @@ TEST(Bound, AdmitsContractionsOfMoreThanTwentyCoordinates) {
   }
   // The operator is one: it drops all channels.
   Graph graph(spec.variables(), spec.output());
-  SharedDims dims;
-  for (CoordinateId d = 1; d <= 22; ++d) dims.push_back({d, ShareRole::kDrop});
+  WeightDims dims;
+  for (CoordinateId d = 1; d <= 22; ++d) dims.push_back({d, WeightRole::kDrop});
   graph.apply(Step::contract(dims));
   replay(spec, graph);
   EXPECT_TRUE(rejections(Operator(graph, spec.input(), {0}), spec, RuleSet()).empty());

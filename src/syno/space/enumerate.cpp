@@ -28,7 +28,7 @@ constexpr std::size_t kShards = 64;
 
 // A child that one of its parents may take. Of several parents the first one counts, so that nothing depends on who
 // came first in time.
-struct Candidate {
+struct FoundChild {
   Hash128 fingerprint;
   std::uint32_t parent = 0;
   std::uint32_t ordinal = 0;
@@ -47,14 +47,14 @@ class Level {
     const auto place = shard.children.find(fingerprint);
     return place != shard.children.end() && place->second.order() < order;
   }
-  void insert(const Candidate& candidate) {
-    Shard& shard = shards_[candidate.fingerprint.high % kShards];
+  void insert(const FoundChild& found) {
+    Shard& shard = shards_[found.fingerprint.high % kShards];
     const std::lock_guard lock(shard.mutex);
-    const auto [place, is_new] = shard.children.try_emplace(candidate.fingerprint, candidate);
+    const auto [place, is_new] = shard.children.try_emplace(found.fingerprint, found);
     if (is_new) {
       size_.fetch_add(1, std::memory_order_relaxed);
-    } else if (candidate.order() < place->second.order()) {
-      place->second = candidate;
+    } else if (found.order() < place->second.order()) {
+      place->second = found;
     }
   }
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
@@ -65,22 +65,22 @@ class Level {
     if (place == shard.children.end()) return std::nullopt;
     return place->second.order();
   }
-  std::vector<Candidate> take() {
-    std::vector<Candidate> all;
+  std::vector<FoundChild> take() {
+    std::vector<FoundChild> all;
     all.reserve(size());
     for (Shard& shard : shards_) {
-      for (const auto& [fingerprint, candidate] : shard.children) all.push_back(candidate);
+      for (const auto& [fingerprint, found] : shard.children) all.push_back(found);
       shard.children.clear();
     }
     std::sort(all.begin(), all.end(),
-              [](const Candidate& a, const Candidate& b) { return a.order() < b.order(); });
+              [](const FoundChild& a, const FoundChild& b) { return a.order() < b.order(); });
     return all;
   }
 
  private:
   struct Shard {
     std::mutex mutex;
-    std::unordered_map<Hash128, Candidate> children;
+    std::unordered_map<Hash128, FoundChild> children;
   };
   std::array<Shard, kShards> shards_;
   std::atomic<std::size_t> size_{0};
@@ -116,15 +116,15 @@ class Worker {
     const PathEntry& here = reach(enumerated, node);
     complete(here);
     for (const LiveMove& live : expander_.live_moves(here.position, limit)) {
-      Candidate candidate{live.fingerprint, node, live.ordinal, {}};
-      if (level.known(candidate.fingerprint, candidate.order())) continue;
+      FoundChild found{live.fingerprint, node, live.ordinal, {}};
+      if (level.known(found.fingerprint, found.order())) continue;
       if (const Rule* rule = expander_.rejection(here.position, live.move)) {
-        rejected_.push_back({candidate.fingerprint, candidate.order(), rule});
+        rejected_.push_back({found.fingerprint, found.order(), rule});
         continue;
       }
       if (expander_.costs_too_much(here.position, live.move, limit)) continue;
-      candidate.move = expander_.spelled(live.move);
-      level.insert(candidate);
+      found.move = expander_.spelled(live.move);
+      level.insert(found);
     }
     bytes_.store(expander_.bytes(), std::memory_order_relaxed);
   }
@@ -315,7 +315,7 @@ class Lister {
       const auto children = next.take();
       // No more than is needed: these are most of an enumeration's bytes.
       space.nodes.reserve(space.nodes.size() + children.size());
-      for (const Candidate& child : children) {
+      for (const FoundChild& child : children) {
         const auto [place, is_new] =
             moves.try_emplace(child.move, static_cast<std::uint32_t>(space.moves.size()));
         if (is_new) space.moves.push_back(child.move);
@@ -367,7 +367,7 @@ class Lister {
     if (options_.max_seconds > 0 && since > options_.max_seconds) return true;
     if (options_.max_memory > 0) {
       std::size_t bytes = space.nodes.size() * sizeof(SpaceNode) +
-                          next.size() * (sizeof(Candidate) + 4 * sizeof(void*));
+                          next.size() * (sizeof(FoundChild) + 4 * sizeof(void*));
       for (const auto& worker : workers_) bytes += worker->bytes();
       if (static_cast<std::int64_t>(bytes) > options_.max_memory) return true;
     }

@@ -50,12 +50,12 @@ class Orders {
     for (CoordinateId& id : result.in) {
       if (id != kNoCoordinate) id = partial.now[static_cast<std::size_t>(id)];
     }
-    for (SharedDim& dim : result.dims) {
+    for (WeightDim& dim : result.dims) {
       const CoordinateId old = dim.coordinate;
       dim.coordinate = partial.now[static_cast<std::size_t>(old)];
-      dim.role = !leaves(old) || held_later(partial, old, s)     ? ShareRole::kKeep
-                 : partial.graph.share_count(dim.coordinate) > 0 ? ShareRole::kJoin
-                                                                 : ShareRole::kDrop;
+      dim.role = !leaves(old) || held_later(partial, old, s)      ? WeightRole::kKeep
+                 : partial.graph.weight_count(dim.coordinate) > 0 ? WeightRole::kJoin
+                                                                  : WeightRole::kDrop;
     }
     return result;
   }
@@ -77,7 +77,7 @@ class Orders {
   bool held_later(const Partial& partial, CoordinateId id, std::size_t besides) const {
     for (std::size_t s = 0; s < count(); ++s) {
       if (s == besides || taken(partial, s)) continue;
-      for (const SharedDim& dim : goal_.steps()[s].dims) {
+      for (const WeightDim& dim : goal_.steps()[s].dims) {
         if (dim.coordinate == id) return true;
       }
     }
@@ -85,8 +85,8 @@ class Orders {
   }
   bool leaves(CoordinateId id) const {
     for (const Step& step : goal_.steps()) {
-      for (const SharedDim& dim : step.dims) {
-        if (dim.coordinate == id && dim.role != ShareRole::kKeep) return true;
+      for (const WeightDim& dim : step.dims) {
+        if (dim.coordinate == id && dim.role != WeightRole::kKeep) return true;
       }
     }
     return false;
@@ -99,7 +99,7 @@ class Orders {
     for (const CoordinateId id : step.in) {
       if (id != kNoCoordinate && (!is_there(id) || held_later(partial, id, s))) return false;
     }
-    for (const SharedDim& dim : step.dims) {
+    for (const WeightDim& dim : step.dims) {
       if (!is_there(dim.coordinate)) return false;
     }
     return true;

@@ -70,7 +70,7 @@ inline std::vector<Step> candidate_steps(const Specification& spec, const Graph&
     }
     steps.push_back(Step::expand(i));
   }
-  std::vector<SharedDim> dims;
+  std::vector<WeightDim> dims;
   const auto share = [&](auto&& self, std::size_t place) -> void {
     if (place == graph.frontier().size()) {
       if (!dims.empty()) steps.push_back(Step::contract({dims.begin(), dims.end()}));
@@ -78,12 +78,12 @@ inline std::vector<Step> candidate_steps(const Specification& spec, const Graph&
     }
     self(self, place + 1);
     const CoordinateId id = graph.frontier()[place];
-    const bool held = graph.share_count(id) > 0;
-    dims.push_back({id, ShareRole::kKeep});
+    const bool held = graph.weight_count(id) > 0;
+    dims.push_back({id, WeightRole::kKeep});
     self(self, place + 1);
     // A bare Reduce would only add up the weight.
     if (held || !graph.is_reduction(id)) {
-      dims.back().role = held ? ShareRole::kJoin : ShareRole::kDrop;
+      dims.back().role = held ? WeightRole::kJoin : WeightRole::kDrop;
       self(self, place + 1);
     }
     dims.pop_back();

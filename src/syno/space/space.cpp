@@ -140,9 +140,9 @@ Step step_of_move(const Graph& graph, const SpaceMove& move) {
   for (std::size_t place = 0; place < graph.frontier().size(); ++place) {
     const auto role = static_cast<unsigned>(move.roles >> (2 * place) & 3U);
     if (role == kNoRole) continue;
-    step.dims.push_back({graph.frontier()[place], role == kKeepRole   ? ShareRole::kKeep
-                                                  : role == kDropRole ? ShareRole::kDrop
-                                                                      : ShareRole::kJoin});
+    step.dims.push_back({graph.frontier()[place], role == kKeepRole   ? WeightRole::kKeep
+                                                  : role == kDropRole ? WeightRole::kDrop
+                                                                      : WeightRole::kJoin});
   }
   return step;
 }

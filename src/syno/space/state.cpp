@@ -416,8 +416,8 @@ Step StateSpace::step(const State& state, const Move& move) const {
   step.causal = move.causal;
   if (info.argument != Argument::kRoles) return step;
   for (std::size_t place = 0; place < state.size; ++place) {
-    constexpr ShareRole kRoles[] = {ShareRole::kKeep, ShareRole::kKeep, ShareRole::kDrop,
-                                    ShareRole::kJoin};
+    constexpr WeightRole kRoles[] = {WeightRole::kKeep, WeightRole::kKeep, WeightRole::kDrop,
+                                     WeightRole::kJoin};
     const unsigned role = move.role(place);
     if (role != kNoRole) step.dims.push_back({state.slots[place].id, kRoles[role]});
   }
@@ -438,10 +438,10 @@ Move StateSpace::move(const State& state, const Step& step) {
   move.causal = step.causal;
   move.amount = static_cast<std::int16_t>(step.amount);
   if (takes_size(step.info().argument)) move.size = sizes_.intern(step.size);
-  for (const SharedDim& dim : step.dims) {
-    const unsigned role = dim.role == ShareRole::kKeep   ? kKeepRole
-                          : dim.role == ShareRole::kDrop ? kDropRole
-                                                         : kJoinRole;
+  for (const WeightDim& dim : step.dims) {
+    const unsigned role = dim.role == WeightRole::kKeep   ? kKeepRole
+                          : dim.role == WeightRole::kDrop ? kDropRole
+                                                          : kJoinRole;
     move.roles |= static_cast<std::uint64_t>(role) << (2 * place(dim.coordinate));
   }
   return move;

@@ -27,10 +27,10 @@ std::vector<std::size_t> StepOrder::ready() const {
       return id != kNoCoordinate && now_[static_cast<std::size_t>(id)] == kNoCoordinate;
     };
     bool waits = missing(step.in[0]) || missing(step.in[1]);
-    for (const SharedDim& dim : step.dims) waits = waits || missing(dim.coordinate);
+    for (const WeightDim& dim : step.dims) waits = waits || missing(dim.coordinate);
     for (std::size_t other = 0; other < goal_->steps().size() && !waits; ++other) {
       if (taken_[other] || other == s) continue;
-      for (const SharedDim& dim : goal_->steps()[other].dims)
+      for (const WeightDim& dim : goal_->steps()[other].dims)
         waits = waits || dim.coordinate == step.in[0] || dim.coordinate == step.in[1];
     }
     if (!waits) steps.push_back(s);
@@ -44,20 +44,20 @@ Step StepOrder::translated(std::size_t index, const Graph& graph) const {
   for (CoordinateId& id : result.in) {
     if (id != kNoCoordinate) id = now(id);
   }
-  for (SharedDim& dim : result.dims) {
+  for (WeightDim& dim : result.dims) {
     bool leaves = false;
     bool held_later = false;
     for (std::size_t other = 0; other < goal_->steps().size(); ++other) {
-      for (const SharedDim& shared : goal_->steps()[other].dims) {
+      for (const WeightDim& shared : goal_->steps()[other].dims) {
         if (shared.coordinate != dim.coordinate) continue;
-        leaves = leaves || shared.role != ShareRole::kKeep;
+        leaves = leaves || shared.role != WeightRole::kKeep;
         held_later = held_later || (other != index && !taken_[other]);
       }
     }
     dim.coordinate = now(dim.coordinate);
-    dim.role = !leaves || held_later                   ? ShareRole::kKeep
-               : graph.share_count(dim.coordinate) > 0 ? ShareRole::kJoin
-                                                       : ShareRole::kDrop;
+    dim.role = !leaves || held_later                    ? WeightRole::kKeep
+               : graph.weight_count(dim.coordinate) > 0 ? WeightRole::kJoin
+                                                        : WeightRole::kDrop;
   }
   return result;
 }

@@ -21,7 +21,7 @@ class StepOrder {
   /// The steps that could come next, by their number in `goal`. Reductions come before every other step, in ascending
   /// order of size; a coordinate is shared before a view consumes it.
   std::vector<std::size_t> ready() const;
-  /// Step `index` on the coordinates of `graph`. The role of a shared coordinate follows from what is still to come: the
+  /// Step `index` on the coordinates of `graph`. The role of a coordinate that it takes follows from what is still to come: the
   /// last weight that holds a coordinate which leaves the data drops or joins it.
   Step translated(std::size_t index, const Graph& graph) const;
   /// Notes that step `index` was taken, as `applied`.

@@ -81,9 +81,9 @@ Charges step_charges(const Specification& spec, const Graph& graph, const Step& 
   Charges charges{};
   for (std::size_t v = 0; v < spec.variables()->count(); ++v) {
     int charge = 0;
-    if (info.charge == Charge::kShares) {
+    if (info.charge == Charge::kWeightDims) {
       if (!spec.variable(v).primary) continue;
-      for (const SharedDim& dim : step.dims)
+      for (const WeightDim& dim : step.dims)
         charge += charge_of(info.charge, graph.extent(dim.coordinate).power(v), 0);
     } else {
       const int extent = info.consumes > 0 ? graph.extent(step.in[0]).power(v) : 0;
@@ -113,9 +113,9 @@ Reason admit(const Specification& spec, const Graph& graph, const Step& step, Le
   request.causal = step.causal;
   if (request.info.consumes > 0) request.on_causal = graph.coordinate(step.in[0]).causal;
   InlineVector<TakenDim<LedgerAccount::Extent>, 8> taken;
-  for (const SharedDim& dim : step.dims) {
+  for (const WeightDim& dim : step.dims) {
     request.on_passed = request.on_passed || passes(dim.coordinate);
-    taken.push_back({account.extent(graph.extent(dim.coordinate)), dim.role != ShareRole::kKeep,
+    taken.push_back({account.extent(graph.extent(dim.coordinate)), dim.role != WeightRole::kKeep,
                      graph.reductions_only(dim.coordinate)});
   }
   request.taken = {taken.begin(), taken.end()};
@@ -142,7 +142,7 @@ std::string describe_rejection(const Specification& spec, const Graph& graph, co
     operands.push_back("'" + graph.name(id) + "' (extent " + graph.extent(id).text(variables) +
                        ")");
   }
-  for (const SharedDim& dim : step.dims)
+  for (const WeightDim& dim : step.dims)
     operands.push_back("'" + graph.name(dim.coordinate) + "' (extent " +
                        graph.extent(dim.coordinate).text(variables) + ")");
   std::string what = "cannot " + name + " " + join(operands, ", ");

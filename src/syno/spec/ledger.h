@@ -61,8 +61,8 @@ Size input_elements(const Specification& spec);
 /// The ledger of the empty graph.
 Ledger start_ledger(const Specification& spec);
 
-/// What the step charges against the budgets (semantics: Reduce and Stride charge their size; each Share the primary
-/// powers of its coordinate; Merge of block b and group a charges (|a| + |b| - |a*b|) / 2; others nothing).
+/// What the step charges against the budgets (semantics: Reduce and Stride charge their size; a Contraction the primary
+/// powers of each coordinate that it takes; Merge of block b and group a charges (|a| + |b| - |a*b|) / 2; others nothing).
 Charges step_charges(const Specification& spec, const Graph& graph, const Step& step);
 
 /// Whether `spec` allows `step` on top of `graph`; when it does, `ledger` moves on. `graph` does not hold the step yet.

@@ -118,9 +118,9 @@ TEST(Ledger, EachLimitRefusesUnderItsOwnName) {
   EXPECT_EQ(rejection(Step::merge(1, size("H"))), reason::kBudget);
   EXPECT_EQ(rejection(Step::merge(1, size("C_in"))), reason::kIllegalSize);
   EXPECT_EQ(rejection(Step::merge(1, size("k_1"))), reason::kFit);
-  EXPECT_EQ(rejection(Step::contract({{1, ShareRole::kKeep}})), reason::kElementWise);
-  EXPECT_EQ(rejection(Step::contract({{1, ShareRole::kDrop}})), reason::kWeightParams);
-  EXPECT_EQ(rejection(Step::contract({{1, ShareRole::kDrop}, {window, ShareRole::kKeep}})),
+  EXPECT_EQ(rejection(Step::contract({{1, WeightRole::kKeep}})), reason::kElementWise);
+  EXPECT_EQ(rejection(Step::contract({{1, WeightRole::kDrop}})), reason::kWeightParams);
+  EXPECT_EQ(rejection(Step::contract({{1, WeightRole::kDrop}, {window, WeightRole::kKeep}})),
             reason::kNone);
   EXPECT_EQ(rejection(Step::stride(2, size("s"))), reason::kCap);
 }

@@ -53,13 +53,13 @@ struct StepRequest {
 };
 
 /// What a step charges for one variable, from the variable's powers in the extent that the step consumes and in the size
-/// that it names. Charge::kShares is charged for each coordinate.
+/// that it names. Charge::kWeightDims is charged for each coordinate.
 constexpr int charge_of(Charge charge, int extent, int size) {
   const auto absolute = [](int power) { return power < 0 ? -power : power; };
   switch (charge) {
     case Charge::kSize: return absolute(size);
     case Charge::kMadeUp: return (absolute(extent - size) + absolute(size) - absolute(extent)) / 2;
-    case Charge::kShares: return absolute(extent);
+    case Charge::kWeightDims: return absolute(extent);
     case Charge::kNothing: break;
   }
   return 0;
@@ -89,10 +89,10 @@ template <class Account>
     }
     case Charge::kMadeUp:
       return pay(Charge::kMadeUp, account.size(request.in[0]), account.size(request.size), false);
-    case Charge::kShares:
+    case Charge::kWeightDims:
       for (const auto& dim : request.taken) {
         const Size& extent = account.size(dim.extent);
-        if (!pay(Charge::kShares, extent, extent, true)) return false;
+        if (!pay(Charge::kWeightDims, extent, extent, true)) return false;
       }
       break;
   }

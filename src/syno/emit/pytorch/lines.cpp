@@ -319,7 +319,7 @@ void PytorchLines::add_stage(const Stage& stage, std::vector<Assignment>& lines)
   switch (stage.kind) {
     case StageKind::kConvolution: add_convolution(stage, lines); return;
     case StageKind::kShear: add_shear(stage, lines); return;
-    case StageKind::kContract: line.value = einsum(stage); break;
+    case StageKind::kContraction: line.value = einsum(stage); break;
     case StageKind::kPermute: line.calls = {{"permute", numbers(stage.order)}}; break;
     case StageKind::kSplit:
       line.calls = {unflatten(static_cast<std::size_t>(stage.axis),

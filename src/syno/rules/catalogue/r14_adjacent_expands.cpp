@@ -8,7 +8,7 @@ namespace {
 int expand_of_other_piece(const Graph& graph, CoordinateId id) {
   const Step& merge = *graph.producer(id);
   const CoordinateId other = merge.out[0] == id ? merge.out[1] : merge.out[0];
-  if (graph.share_count(other) > 0) return -1;
+  if (graph.weight_count(other) > 0) return -1;
   for (std::size_t s = 0; s < graph.steps().size(); ++s) {
     const Step& step = graph.steps()[s];
     if (step.primitive == Primitive::kExpand && step.in[0] == other) return static_cast<int>(s);

@@ -55,7 +55,7 @@ void close(const Graph& graph, Set& known) {
           }
           break;
         case Primitive::kReduce:
-        case Primitive::kContract: continue;
+        case Primitive::kContraction: continue;
         case Primitive::kExpand:
         case Primitive::kUnfold: break;
       }
@@ -70,9 +70,9 @@ void close(const Graph& graph, Set& known) {
 }
 
 bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kContract || c.graph.weights().empty()) return false;
+  if (c.step.primitive != Primitive::kContraction || c.graph.weights().empty()) return false;
   Set from_fresh(c.graph);
-  for (const SharedDim& dim : c.step.dims) from_fresh.add(dim.coordinate);
+  for (const WeightDim& dim : c.step.dims) from_fresh.add(dim.coordinate);
   close(c.graph, from_fresh);
   for (const Weight& weight : c.graph.weights()) {
     if (std::all_of(weight.dims.begin(), weight.dims.end(),
@@ -82,7 +82,7 @@ bool matches(const RuleContext& c) {
     for (const CoordinateId id : weight.dims) from_weight.add(id);
     close(c.graph, from_weight);
     if (std::all_of(c.step.dims.begin(), c.step.dims.end(),
-                    [&](const SharedDim& dim) { return from_weight.holds(dim.coordinate); }))
+                    [&](const WeightDim& dim) { return from_weight.holds(dim.coordinate); }))
       return true;
   }
   return false;
@@ -101,7 +101,7 @@ When:      Always.
 Soundness: restriction. Span-equal forms (E5) train differently but represent the same maps.
 Status:    stable since 0.1
 Example:   contract(o keep, i keep); contract(o join) is left out.)",
-    .steps = {Primitive::kContract},
+    .steps = {Primitive::kContraction},
     .matches = matches,
     .rewrite = nullptr,
     .version = "5d40ce10",

@@ -18,12 +18,12 @@ void mark(const Graph& graph, CoordinateId id, std::vector<bool>& marked) {
 }
 
 bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kContract) return false;
+  if (c.step.primitive != Primitive::kContraction) return false;
   const std::size_t count = c.graph.coordinates().size();
   std::vector<bool> leaves(count, false);
   bool any = false;
-  for (const SharedDim& dim : c.step.dims) {
-    const bool gone = dim.role != ShareRole::kKeep;
+  for (const WeightDim& dim : c.step.dims) {
+    const bool gone = dim.role != WeightRole::kKeep;
     leaves[static_cast<std::size_t>(dim.coordinate)] = gone;
     any = any || gone;
   }
@@ -35,8 +35,8 @@ bool matches(const RuleContext& c) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto id = static_cast<CoordinateId>(i);
     if (reached[i] || !c.graph.is_reduction(id)) continue;
-    int held = c.graph.share_count(id);
-    for (const SharedDim& dim : c.step.dims) held += dim.coordinate == id;
+    int held = c.graph.weight_count(id);
+    for (const WeightDim& dim : c.step.dims) held += dim.coordinate == id;
     if (held < 2) return true;
   }
   return false;
@@ -57,7 +57,7 @@ When:      The step is the contraction that takes the last coordinate made of th
 Soundness: restriction. It excludes low-rank products whose shared index is mixed with an output index.
 Status:    unreleased, new after 0.1
 Example:   split(r, o) -> c; merge(c, s) -> q, m; contract(q keep, m drop); contract(q join, i keep) is left out.)",
-    .steps = {Primitive::kContract},
+    .steps = {Primitive::kContraction},
     .matches = matches,
     .rewrite = nullptr,
     .version = "42836e55",

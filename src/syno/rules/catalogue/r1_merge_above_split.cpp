@@ -30,7 +30,7 @@ bool goes_around(const RuleContext& c) {
 }
 
 bool another_weight(const RuleContext& c) {
-  return c.graph.count(Primitive::kContract) < c.spec.limits().max_weights;
+  return c.graph.count(Primitive::kContraction) < c.spec.limits().max_weights;
 }
 
 // Whether a contraction could take this coordinate out of the data. A Split's result never leaves (R8), so the rule

@@ -21,7 +21,7 @@ bool matches(const RuleContext& c) {
   if (!is_unshared(c.graph, first, Primitive::kReduce) || c.graph.reductions_only(c.step.in[0]))
     return false;
   // With one part left, the Shift moves to a coordinate that no weight may hold.
-  return major != first || c.graph.share_count(minor) == 0;
+  return major != first || c.graph.weight_count(minor) == 0;
 }
 
 // The Splits without the first part; the others come in the order that the guard has to check.

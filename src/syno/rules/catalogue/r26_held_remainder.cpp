@@ -24,7 +24,7 @@ bool is_made_of(const Graph& graph, CoordinateId id, const Parts& parts, bool& h
   bool made = false;
   for (const CoordinateId in : step->in)
     made = (in != kNoCoordinate && is_made_of(graph, in, parts, held)) || made;
-  held = held || (made && graph.share_count(id) > 0);
+  held = held || (made && graph.weight_count(id) > 0);
   return made;
 }
 
@@ -35,7 +35,7 @@ Parts held_parts(const RuleContext& c) {
       !is_unshared(c.graph, c.step.in[0], Primitive::kShift))
     return {};
   const Parts parts = parts_cut_again(c.graph, c.step.in[0], c.step.size);
-  if (parts.empty() || c.graph.share_count(parts[0]) == 0) return {};
+  if (parts.empty() || c.graph.weight_count(parts[0]) == 0) return {};
   for (const CoordinateId part : parts) {
     if (!same_holders(c.graph, part, parts[0])) return {};
   }
@@ -72,11 +72,11 @@ std::optional<Graph> rewrite(const RuleContext& c) {
     for (std::size_t s = 0; s < before->size(); ++s) {
       if ((*before)[s] != phase) continue;
       const Step& step = c.graph.steps()[s];
-      if (step.primitive != Primitive::kContract) {
+      if (step.primitive != Primitive::kContraction) {
         rebuild.copy(s);
       } else {
         Step weight = with_roles(c.graph, s, taken, rebuild.graph(), rebuild.renamed(step));
-        SharedDims dims;
+        WeightDims dims;
         for (std::size_t d = 0; d < step.dims.size(); ++d) {
           const CoordinateId held = step.dims[d].coordinate;
           if (held == parts[0]) dims.push_back({remainder, weight.dims[d].role});

@@ -29,9 +29,9 @@ std::optional<Graph> rewrite(const RuleContext& c) {
     if (step.out[0] == inner) {
       const Size both = c.graph.extent(inner) * c.graph.extent(outer);
       rebuild.rename(inner, rebuild.add(Step::reduce(both)).out[0]);
-    } else if (step.primitive == Primitive::kContract) {
-      SharedDims dims;
-      for (const SharedDim& dim : step.dims) {
+    } else if (step.primitive == Primitive::kContraction) {
+      WeightDims dims;
+      for (const WeightDim& dim : step.dims) {
         if (dim.coordinate != outer) dims.push_back({rebuild.now(dim.coordinate), dim.role});
       }
       rebuild.add(Step::contract(std::move(dims)));

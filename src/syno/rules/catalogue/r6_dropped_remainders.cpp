@@ -29,7 +29,7 @@ std::optional<Pair> pair(const RuleContext& c) {
 }
 
 bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kContract && pair(c);
+  return c.step.primitive == Primitive::kContraction && pair(c);
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
@@ -39,8 +39,8 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   const Step& outer = c.graph.steps()[found->outer];
   Rebuild rebuild(c);
   const auto contract = [&](const Step& step) {
-    SharedDims dims;
-    for (const SharedDim& dim : step.dims) {
+    WeightDims dims;
+    for (const WeightDim& dim : step.dims) {
       if (dim.coordinate != outer.out[1]) dims.push_back({rebuild.now(dim.coordinate), dim.role});
     }
     rebuild.add(Step::contract(std::move(dims)));
@@ -52,7 +52,7 @@ std::optional<Graph> rewrite(const RuleContext& c) {
           rebuild.add(Step::merge(rebuild.now(inner.in[0]), inner.size * outer.size));
       rebuild.rename(outer.out[0], merged.out[0]);
       rebuild.rename(inner.out[1], merged.out[1]);
-    } else if (step.primitive == Primitive::kContract) {
+    } else if (step.primitive == Primitive::kContraction) {
       contract(step);
     } else if (s != found->outer) {
       rebuild.copy(s);
@@ -78,7 +78,7 @@ When:      The same weights hold both remainders, and one contraction takes both
 Soundness: exact (E3)
 Status:    unreleased, new after 0.1
 Example:   merge(h, k) -> q, m; merge(q, s) -> u, v; contract(m drop, v drop, ..) is rejected; merge(h, k*s) is kept.)",
-    .steps = {Primitive::kContract},
+    .steps = {Primitive::kContraction},
     .matches = matches,
     .rewrite = rewrite,
     .version = "14ff6c0c",

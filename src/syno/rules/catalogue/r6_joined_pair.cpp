@@ -10,10 +10,10 @@ using Pair = std::pair<CoordinateId, CoordinateId>;
 
 // Two Reduces that the step takes out of the data and that the same weights hold, or nothing.
 std::optional<Pair> joined_pair(const RuleContext& c) {
-  for (const SharedDim& a : c.step.dims) {
-    for (const SharedDim& b : c.step.dims) {
-      if (a.coordinate >= b.coordinate || a.role != ShareRole::kJoin ||
-          b.role != ShareRole::kJoin || !c.graph.is_reduction(a.coordinate) ||
+  for (const WeightDim& a : c.step.dims) {
+    for (const WeightDim& b : c.step.dims) {
+      if (a.coordinate >= b.coordinate || a.role != WeightRole::kJoin ||
+          b.role != WeightRole::kJoin || !c.graph.is_reduction(a.coordinate) ||
           !c.graph.is_reduction(b.coordinate))
         continue;
       bool together = true;
@@ -26,7 +26,7 @@ std::optional<Pair> joined_pair(const RuleContext& c) {
 }
 
 bool matches(const RuleContext& c) {
-  return c.step.primitive == Primitive::kContract && joined_pair(c).has_value();
+  return c.step.primitive == Primitive::kContraction && joined_pair(c).has_value();
 }
 
 std::optional<Graph> rewrite(const RuleContext& c) {
@@ -38,8 +38,8 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   const CoordinateId whole =
       rebuild.add(Step::reduce(c.graph.extent(a) * c.graph.extent(b))).out[0];
   const auto without_b = [&](const Step& step) {
-    SharedDims dims;
-    for (const SharedDim& dim : step.dims) {
+    WeightDims dims;
+    for (const WeightDim& dim : step.dims) {
       if (dim.coordinate == b) continue;
       dims.push_back({dim.coordinate == a ? whole : rebuild.now(dim.coordinate), dim.role});
     }
@@ -72,7 +72,7 @@ Soundness: exact (E1 and E3)
 Status:    unreleased, new after 0.1
 Example:   contract(o drop, r keep, q keep); contract(r join, q join, i keep) with |r|=s, |q|=k is rejected; one
            Reduce of s*k is kept.)",
-    .steps = {Primitive::kContract},
+    .steps = {Primitive::kContraction},
     .matches = matches,
     .rewrite = rewrite,
     .version = "0900629d",

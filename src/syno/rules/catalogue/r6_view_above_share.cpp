@@ -9,7 +9,7 @@ namespace {
 
 bool matches(const RuleContext& c) {
   return (c.step.primitive == Primitive::kShift || c.step.primitive == Primitive::kMerge) &&
-         c.graph.share_count(c.step.in[0]) > 0;
+         c.graph.weight_count(c.step.in[0]) > 0;
 }
 
 // The view is taken before the first weight that holds the coordinate; the weights hold its results instead.
@@ -27,14 +27,14 @@ std::optional<Graph> rewrite(const RuleContext& c) {
     if (!taken) view = rebuild.add(rebuild.renamed(c.step));
     taken = true;
     Step weight = step;
-    SharedDims dims;
-    for (const SharedDim& dim : step.dims) {
+    WeightDims dims;
+    for (const WeightDim& dim : step.dims) {
       if (dim.coordinate != viewed) {
         dims.push_back({rebuild.now(dim.coordinate), dim.role});
         continue;
       }
       for (const CoordinateId piece : view.out) {
-        if (piece != kNoCoordinate) dims.push_back({piece, ShareRole::kKeep});
+        if (piece != kNoCoordinate) dims.push_back({piece, WeightRole::kKeep});
       }
     }
     rebuild.add(Step::contract(std::move(dims)));
@@ -44,14 +44,14 @@ std::optional<Graph> rewrite(const RuleContext& c) {
 
 // The Merge both of whose results the step takes out of the data, while the same weights hold them; or nothing.
 std::optional<std::size_t> merge_of_pieces(const RuleContext& c) {
-  for (const SharedDim& dim : c.step.dims) {
+  for (const WeightDim& dim : c.step.dims) {
     const Step* step = c.graph.producer(dim.coordinate);
-    if (dim.role == ShareRole::kKeep || step == nullptr || step->primitive != Primitive::kMerge ||
+    if (dim.role == WeightRole::kKeep || step == nullptr || step->primitive != Primitive::kMerge ||
         step->out[0] != dim.coordinate ||
         c.graph.coordinate(step->out[0]).weights != c.graph.coordinate(step->out[1]).weights)
       continue;
-    for (const SharedDim& other : c.step.dims) {
-      if (other.role != ShareRole::kKeep && other.coordinate == step->out[1])
+    for (const WeightDim& other : c.step.dims) {
+      if (other.role != WeightRole::kKeep && other.coordinate == step->out[1])
         return step_of(c.graph, dim.coordinate);
     }
   }
@@ -59,7 +59,7 @@ std::optional<std::size_t> merge_of_pieces(const RuleContext& c) {
 }
 
 bool pieces_match(const RuleContext& c) {
-  return c.step.primitive == Primitive::kContract && merge_of_pieces(c);
+  return c.step.primitive == Primitive::kContraction && merge_of_pieces(c);
 }
 
 // The weights take what was merged. A cyclic shift of that is seen by weights alone, so it goes as well.
@@ -77,14 +77,14 @@ std::optional<Graph> pieces_rewrite(const RuleContext& c) {
   }
   Rebuild rebuild(c);
   const auto with_whole = [&](const Step& step) {
-    SharedDims dims;
-    for (const SharedDim& dim : step.dims) {
+    WeightDims dims;
+    for (const WeightDim& dim : step.dims) {
       if (dim.coordinate == remainder) continue;
       const CoordinateId now = rebuild.now(dim.coordinate == quotient ? taken : dim.coordinate);
       // An earlier weight may hold what was merged: then it is joined, not dropped.
-      const ShareRole role = dim.role == ShareRole::kKeep           ? ShareRole::kKeep
-                             : rebuild.graph().share_count(now) > 0 ? ShareRole::kJoin
-                                                                    : ShareRole::kDrop;
+      const WeightRole role = dim.role == WeightRole::kKeep           ? WeightRole::kKeep
+                              : rebuild.graph().weight_count(now) > 0 ? WeightRole::kJoin
+                                                                      : WeightRole::kDrop;
       dims.push_back({now, role});
     }
     return Step::contract(std::move(dims));
@@ -136,7 +136,7 @@ When:      Every weight holds either both pieces or none of them.
 Soundness: exact (E3)
 Status:    stable since 0.1
 Example:   merge(o, g) -> q, m; contract(q drop, m drop) is rejected; contract(o drop) is kept.)",
-    .steps = {Primitive::kContract},
+    .steps = {Primitive::kContraction},
     .matches = pieces_match,
     .rewrite = pieces_rewrite,
     .version = "2e1139fa",

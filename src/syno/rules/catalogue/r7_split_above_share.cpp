@@ -36,12 +36,12 @@ std::optional<Graph> rewrite(const RuleContext& c) {
     for (std::size_t s = 0; s < moved.size(); ++s) {
       if (moved[s] != phase) continue;
       const Step& step = c.graph.steps()[s];
-      if (step.primitive != Primitive::kContract) {
+      if (step.primitive != Primitive::kContraction) {
         rebuild.copy(s);
       } else {
         Step weight = with_roles(c.graph, s, taken, rebuild.graph(), rebuild.renamed(step));
         if (holds(step, i) && holds(step, j)) {
-          SharedDims dims{{whole, ShareRole::kKeep}};
+          WeightDims dims{{whole, WeightRole::kKeep}};
           for (std::size_t d = 0; d < step.dims.size(); ++d) {
             if (step.dims[d].coordinate != i && step.dims[d].coordinate != j)
               dims.push_back(weight.dims[d]);
@@ -66,7 +66,7 @@ const Rule kSplitAboveShare{
         R"(What:      A Split of two coordinates that one weight holds is rejected. The form with the Split below this weight is
            kept.
 Why:       A pair (i, j) of dimensions of a weight and the one dimension B*i + j are relabelings of each other.
-           Independent contractions, and the Shares within one contraction, need no rule, because graphs that differ
+           Independent contractions, and the coordinates of one contraction, need no rule, because graphs that differ
            only in their order are equal.
 When:      The weights that hold only one of the two coordinates can be placed below the Split.
 Soundness: exact (E3)

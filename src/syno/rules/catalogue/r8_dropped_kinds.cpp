@@ -5,14 +5,14 @@ namespace syno {
 namespace {
 
 bool matches(const RuleContext& c) {
-  if (c.step.primitive != Primitive::kContract) return false;
-  for (const SharedDim& dim : c.step.dims) {
-    if (dim.role == ShareRole::kKeep || c.graph.is_iterator(dim.coordinate)) continue;
+  if (c.step.primitive != Primitive::kContraction) return false;
+  for (const WeightDim& dim : c.step.dims) {
+    if (dim.role == WeightRole::kKeep || c.graph.is_iterator(dim.coordinate)) continue;
     const Primitive maker = c.graph.producer(dim.coordinate)->primitive;
     if (maker == Primitive::kMerge &&
-        (dim.role == ShareRole::kJoin || !c.graph.reductions_only(dim.coordinate)))
+        (dim.role == WeightRole::kJoin || !c.graph.reductions_only(dim.coordinate)))
       continue;
-    if (maker == Primitive::kReduce && dim.role == ShareRole::kJoin) continue;
+    if (maker == Primitive::kReduce && dim.role == WeightRole::kJoin) continue;
     return true;
   }
   return false;
@@ -34,7 +34,7 @@ When:      Always.
 Soundness: restriction. It excludes, for example, a weight whose only index is the position in a window.
 Status:    stable since 0.1
 Example:   split(o, r) -> u; contract(u drop, ..) is left out.)",
-    .steps = {Primitive::kContract},
+    .steps = {Primitive::kContraction},
     .matches = matches,
     .rewrite = nullptr,
     .guarantees = {Guarantee::kPlainDrops},
