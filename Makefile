@@ -1,6 +1,6 @@
 # Every target sets up what it needs; the work itself stands in tools/. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce-small test venv extras build check check-all bench fuzz stub signature format clean distclean
+.PHONY: help demo reproduce-small test venv extras build check check-all bench fuzz stub pages signature format clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -25,8 +25,9 @@ extras: ## The extras tvm, triton, ray, ... in .venv (1.7 GB), so that their tes
 build: venv ## The C++ library, its tests and the Python extension
 	@tools/build.sh release
 
-check: ## Formatting, lint, types, layers, words (under a minute)
+check: ## Formatting, lint, types, layers, words, numbers in pages (under a minute)
 	@tools/venv.sh
+	@tools/build.sh release _core
 	@tools/check.sh
 
 check-all: ## check, clang-tidy, sanitizers, fuzzers, slow tests, install and wheel
@@ -44,6 +45,11 @@ fuzz: ## The fuzzers, 20 seconds each (needs Clang)
 stub: ## Regenerate python/syno/_core.pyi after a change of the bindings
 	@tools/venv.sh
 	@tools/build.sh release syno_stub
+
+pages: ## Write the generated tables and numbers of README.md and docs/ anew
+	@tools/venv.sh
+	@tools/build.sh release _core
+	@tools/pages.sh
 
 signature: ## What the search finds, as one number; after a change, written to tests/golden/search/signature.txt
 	@tools/venv.sh

@@ -25,5 +25,6 @@ check "layers (layers.toml)" python tools/check_layers.py
 check "words" python tools/check_words.py
 check "length of files" python tools/check_length.py
 check "sources of results" python tools/check_results.py
+check "generated parts of pages" tools/pages.sh --check
 check "messages of commits" python tools/check_commits.py
 [ ${#failed[@]} -eq 0 ] || die "failed: $(printf '%s; ' "${failed[@]}")\`make format\` mends formatting"

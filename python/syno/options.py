@@ -116,7 +116,7 @@ class TimingOptions(Options):
         None,
         more="It runs the original network, too: `compiled` (`syno.compile`), `eager` PyTorch, or "
         "`inductor` (`torch.compile` with constant weights). With `predicted`, no latency is "
-        "measured, and the search uses predictions (docs/prediction.md). Networks that are trained "
+        "measured, and the search uses predictions (docs/tuning.md). Networks that are trained "
         "on a GPU are measured in `eager` PyTorch by default.",
         choices=("compiled", "eager", "inductor", "predicted"),
         unset="compiled if there is a C++ compiler",

@@ -47,11 +47,3 @@ def blocks(page: Path) -> list[Block]:
 def prose(page: Path) -> str:
     """The text without fenced blocks and comments."""
     return _COMMENT.sub("", _FENCE.sub("", page.read_text(encoding="utf-8")))
-
-
-def between(page: Path, mark: str) -> tuple[int, int]:
-    """Where the text between `<!-- MARK -->` and `<!-- end of MARK -->` begins and ends."""
-    text = page.read_text(encoding="utf-8")
-    start, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->"
-    assert text.count(start) == 1 and text.count(end) == 1, f"{name(page)} lacks the marks {mark}"
-    return text.index(start) + len(start), text.index(end)

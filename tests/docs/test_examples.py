@@ -10,12 +10,12 @@ import io
 
 import pytest
 
-from .pages import PAGES, blocks, name
+from .pages import PAGES, ROOT, blocks, name
 
 RUNNABLE = [
     page
     for page in PAGES
-    if page.parent.name == "docs" and any(b.language == "python" for b in blocks(page))
+    if page.parent == ROOT / "docs" and any(b.language == "python" for b in blocks(page))
 ]
 
 

@@ -1,268 +1,183 @@
-"""Every result that README.md and docs/ print is that of the file which a comment names.
-
-How such a comment is written stands in figures.py.
-"""
+"""Results in pages are generated: tools/pages, and what the comments of the pages must keep to."""
 
 from __future__ import annotations
 
-import copy
 import json
-import os
 import re
-from bisect import bisect_right
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .figures import Block, Text, blocks, numbers, page_problems, parsed, problems, read, wrapped
 from .pages import PAGES, ROOT, name, prose
-from .rewriting import rewrite, rewritten, shown
+
+sys.path.insert(0, str(ROOT / "tools"))
+from pages import head, read, row, say, show
+from pages.read import missing_engines
+from pages.remarks import of_file, quoted
 
 RESULTS = "bench/results/"
-# rules.md is written from the catalogue, and tests/cli compares it. The others quote no results.
+_SNIPPET = re.compile(r"<!-- \[\[\[cog\n.*?<!-- \[\[\[end\]\]\] -->", re.DOTALL)
+# rules.md is written from the catalogue.
 QUOTING = [
     page
     for page in PAGES
-    if page.name == "README.md" or (page.parent.name == "docs" and page.name != "rules.md")
+    if page == ROOT / "README.md" or (page.parent == ROOT / "docs" and page.name != "rules.md")
 ]
-CHECKED = [
-    (page, block)
-    for page in QUOTING
-    for block in blocks(page.read_text(encoding="utf-8"))
-    if block.comment is not None
-]
+
+
+def snippets(page: Path) -> str:
+    return "\n".join(_SNIPPET.findall(page.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("page", QUOTING, ids=name)
-def test_every_figure_of_a_page_is_that_of_its_file(page):
-    if os.environ.get("SYNO_UPDATE_GOLDEN"):
-        rewrite(page)
-    assert page_problems(page) == []
+def test_a_page_names_the_files_that_it_quotes_or_the_page_that_does(page: Path) -> None:
+    files = quoted(snippets(page))
+    text = prose(page)
+    if page.name not in ("README.md", "choose.md"):  # they link the pages with the whole results
+        assert [file for file in files if file.removeprefix(RESULTS) not in text] == []
 
 
-def test_every_file_of_results_is_quoted_and_every_page_names_its_files():
-    quoted = set()
-    for page in QUOTING:
-        text = page.read_text(encoding="utf-8")
-        files = {
-            file
-            for block in blocks(text)
-            if block.comment is not None
-            for file in parsed(block.comment).files
-            if file.startswith(RESULTS)
-        }
-        assert [
-            file for file in sorted(files) if file.removeprefix(RESULTS) not in prose(page)
-        ] == [], name(page)
-        quoted |= files
-    there = {RESULTS + path.name for path in (ROOT / RESULTS).iterdir()}
-    assert sorted(there - quoted) == []
+@pytest.mark.parametrize("page", QUOTING, ids=name)
+def test_a_page_that_quotes_results_ends_with_the_remarks_on_them(page: Path) -> None:
+    found = _SNIPPET.findall(page.read_text(encoding="utf-8"))
+    remarks = [place for place, each in enumerate(found) if "\nremarks()\n" in each]
+    assert remarks == ([len(found) - 1] if quoted(snippets(page)) else [])
 
 
-def changed(text: str, start: int, end: int) -> str:
-    """The text with another last digit in the number at text[start:end]."""
-    at = max(i for i in range(start, end) if text[i].isdigit())
-    return text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :]
+def test_every_file_of_results_is_quoted() -> None:
+    files = {file for page in QUOTING for file in quoted(snippets(page))}
+    assert {RESULTS + path.name for path in (ROOT / RESULTS).iterdir()} == files
 
 
-def parts(block: Block) -> list[Block]:
-    """A table's rows as tables of their own, so that one is checked at a time."""
-    if not block.is_table:
-        return [block]
-    head, separator, *rows = block.text.splitlines()
-    texts = ["\n".join([head, separator, row]) for row in rows]
-    return [Block(text, block.line, block.comment) for text in texts]
-
-
-def checked_numbers(part: Block) -> list[Any]:
-    """The numbers of a block that its comment has to vouch for."""
-    found = numbers(part.text)
-    if not part.is_table:
-        return [number for number in found if number.measured]
-    head, _ = part.rows()
-    columns = parsed(part.comment).columns
-    ends, end = [], part.text.rindex("\n") + 1
-    for cell in part.text[end:].strip("|").split("|"):
-        end += len(cell) + 1
-        ends.append(end)
-    settings = {0, *(i for i, column in enumerate(head) if columns.get(column) == "given")}
-    settings -= {i for i, column in enumerate(head) if columns.get(column, "given") != "given"}
-    start = part.text.rindex("\n")
-    return [n for n in found if n.start > start and bisect_right(ends, n.start) not in settings]
-
-
-def test_a_changed_number_of_a_page_is_noticed():
-    tried, unnoticed = 0, []
-    for page, block in CHECKED:
-        for part in parts(block):
-            for number in checked_numbers(part):
-                tried += 1
-                text = changed(part.text, number.start, number.end)
-                if not problems(Block(text, part.line, part.comment)):
-                    unnoticed.append(f"{name(page)}:{part.line}: {number.text}")
-    assert tried > 800
-    assert unnoticed == []
-
-
-def shaken(value: Any, place: str = "") -> Any:
-    """The same value with every number changed, each by another share."""
-    if isinstance(value, dict):
-        return {key: shaken(each, f"{place}.{key}") for key, each in value.items()}
-    if isinstance(value, list):
-        return [shaken(each, f"{place}.{i}") for i, each in enumerate(value)]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return value
-    if isinstance(value, int) and value <= 12:
-        return value  # batches and depths, by which entries are chosen
-    return type(value)(value * (1.1 + 0.001 * (sum(map(ord, place)) % 97)) + 1)
-
-
-@pytest.mark.parametrize(
-    ("page", "block"), CHECKED, ids=[f"{name(page)}:{block.line}" for page, block in CHECKED]
+# What looks like the result of a measurement.
+_RESULT = re.compile(
+    r"(?<![\w.,])(?:\d[\d,]*\.\d+ ?(?:x|%|ms|nats|points|times as fast)|\d+ ?(?:%|ms|GFLOP/s))"
+    r"(?!\w)"
 )
-def test_a_changed_file_is_noticed(page, block):
-    files = parsed(block.comment).files
-    for altered in files:
-        if altered.endswith(".py"):
-            continue
-
-        def reader(file: str, altered: str = altered) -> Any:
-            return other(file) if file == altered else read(file)
-
-        assert problems(block, reader), f"{altered} may hold anything"
+# Settings, confidences, and what others published.
+_TYPED = {
+    *("0.35x", "0.2 %", "1 %", "75 %", "90 %", "95 %", "98 %", "125 %", "50 ms"),
+    *("1.03 times as fast", "72.65 %", "0.514 ms", "70.84 %", "0.582 ms"),
+}
 
 
-def other(file: str) -> Any:
-    """A file with other numbers in it."""
-    path = ROOT / file
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".json":
-        return wrapped(shaken(json.loads(text)))
-    if path.suffix == ".jsonl":
-        return shuffled(read(file))
-    return Text(re.sub(r"\d(?=\b)", lambda digit: str((int(digit[0]) + 3) % 10), text))
+def typed(text: str) -> set[str]:
+    """The numbers of a page that look like results and stand outside of generated parts."""
+    text = _SNIPPET.sub("", text)
+    text = re.sub(r"^```.*?^```$|`[^`]*`|\]\([^)]*\)", "", text, flags=re.MULTILINE | re.DOTALL)
+    return {" ".join(match.split()) for match in _RESULT.findall(text)}
 
 
-def shuffled(table: Any) -> Any:
-    """A ranking whose accuracies, costs and settings are others."""
-    from dataclasses import replace
-
-    found = copy.copy(table)
-    found.runs = [
-        replace(
-            run,
-            accuracy=None if run.accuracy is None else (7.3 * run.accuracy + run.operator / 9) % 1,
-            seconds=run.seconds * 1.5,
-        )
-        for run in table.runs
-    ]
-    found.entries = [
-        replace(each, macs=each.macs * (2 + i % 3), params=each.params * 3)
-        for i, each in enumerate(table.entries)
-    ]
-    low = {
-        key: value + 1 if type(value) is int else value for key, value in table.settings.low.items()
-    }
-    found.settings = replace(table.settings, low=low, max_slowdown=9.9)
-    return found
+@pytest.mark.parametrize("page", QUOTING, ids=name)
+def test_no_result_is_typed(page: Path) -> None:
+    assert typed(page.read_text(encoding="utf-8")) - _TYPED == set()
 
 
-@pytest.mark.parametrize(
-    ("page", "block"), CHECKED, ids=[f"{name(page)}:{block.line}" for page, block in CHECKED]
-)
-def test_numbers_are_written_anew_from_a_changed_file(page, block):
-    files = [file for file in parsed(block.comment).files if file.endswith(".json")]
-    if not files:
-        return
-
-    def reader(file: str) -> Any:
-        return other(file) if file in files else read(file)
-
-    assert rewritten(block) == block.text
-    new = rewritten(block, reader)
-    left = problems(Block(new, block.line, block.comment), reader)
-    # An entry that is chosen by a number is not found in the changed file.
-    assert [each for each in left if "Error: " not in each] == []
-    assert new != block.text or left
+def test_a_typed_result_is_found_and_a_generated_one_is_not() -> None:
+    page = "It is 1.31x as fast, at 84 %.\n\n<!-- [[[cog\n]]] -->\n2.5x\n<!-- [[[end]]] -->\n"
+    assert typed(page) == {"1.31x", "84 %"}
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "written"),
-    [
-        ("1.14x", 2.346, "2.35x"),
-        ("84 %", 0.7349, "73 %"),
-        ("25.2 M", 1_234_000_000, "1,234.0 M"),
-        ("1,364,992", 99, "99"),
-        ("+0.053", -0.0601, "-0.060"),
-        ("+0.053", 0.0601, "+0.060"),
-        ("16 ms", 17.4, "17"),
-    ],
-)
-def test_a_number_keeps_its_decimals_and_its_unit(text, value, written):
-    (number,) = numbers(text)
-    assert shown(number, value) == written
-
-
-PAGE = """Text.
-
-<!-- figures: bench/results/kernels.json
-runs # rounds => kernels.rounds
--->
+PAGE = """<!-- [[[cog
+kernels = read("bench/results/kernels.json")
+say("It runs {} rounds.", kernels.rounds)
+]]] -->
 It runs 60 rounds.
-
-| what | rounds |
-| --- | --- |
-| all | 60.0 |
+<!-- [[[end]]] -->
 """
 
 
-def found(text: str) -> list[str]:
-    return [problem for block in blocks(text) for problem in problems(block)]
+def checked(page: Path, text: str) -> subprocess.CompletedProcess[str]:
+    page.write_text(text, encoding="utf-8")
+    options = ["-P", "--check", "--diff", "-I", str(ROOT / "tools"), "-p", "from pages import *"]
+    command = [sys.executable, "-m", "cogapp", *options, str(page)]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_a_table_without_a_comment_is_found():
-    assert found(PAGE) == ["no figures comment says where 60.0 comes from"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("runs 60", "runs 61", "61 is printed where the file gives 60"),
-        ("60 rounds.", "60 rounds, 99.5 % of all.", "says where 99.5 % comes from"),
-        ("runs 60 rounds", "has 60 rounds", "'runs # rounds' stands 0 times in the text"),
-        ("=> kernels.rounds", "=> kernels.turns", "KeyError: 'turns'"),
-        ("=> kernels.rounds", "=> kernels.batches(batch=3)", "0 entries have {'batch': 3}"),
-        ("kernels.json", "none.json", "there is no file bench/results/none.json"),
-    ],
-)
-def test_what_is_wrong_is_named(old, new, message):
-    text = PAGE.partition("\n| what")[0]
-    assert found(text) == []
-    assert message in "\n".join(found(text.replace(old, new)))
+def test_a_page_that_differs_from_its_file_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    assert checked(page, PAGE).returncode == 0
+    done = checked(page, PAGE.replace("runs 60", "runs 61"))
+    assert done.returncode != 0 and "+It runs 60 rounds." in done.stdout
+    assert "KeyError: 'turns'" in checked(page, PAGE.replace(".rounds", ".turns")).stderr
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "right"),
+    ("template", "value", "shown"),
     [
-        ("1.14x", 1.1435, True),
-        ("1.14x", 1.1451, False),
-        ("84 %", 0.8408, True),
-        ("84 %", 0.8351, True),
-        ("84 %", 0.8349, False),
-        ("25.2 M", 25_165_824, True),
-        ("49.2 k", 49_152, True),
-        ("1,364,992", 1_364_992, True),
-        ("1,364,992", 1_364_993, False),
-        ("-0.341", -0.3414, True),
-        ("0.341", -0.3414, False),
+        ("{:.2f}x", 2.346, "2.35x"),
+        ("{:.0%}", 0.7349, "73 %"),
+        ("{:+.2%}", 0.0049, "+0.49 %"),
+        ("{:.1M}", 1_234_000_000, "1,234.0 M"),
+        ("{:,}", 1364992, "1,364,992"),
+        ("{:.3g}", 0.04991, "0.0499"),
+        ("`{}`", "conv2d", "`conv2d`"),
     ],
 )
-def test_a_number_is_right_when_the_value_rounds_to_it(text, value, right):
-    (number,) = numbers(f"it has {text} here")
-    assert number.measured
-    assert number.shows(value) is right
+def test_values_are_written_as_pages_print_them(template: str, value: Any, shown: str) -> None:
+    assert show(template, value) == shown
 
 
-def test_numbers_in_names_code_and_links_are_no_figures():
-    text = "ResNet-18, 3x3, `0.5`, [a](b-0.5.md), PyTorch 2.13, C++17, w0, section 9.4, 10^9, 16 px"
-    assert [number.text for number in numbers(text)] == ["16"]
+def test_tables_and_paragraphs_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    head("engine | ms >")
+    row("{} | {:.1f} ({:.2f}x)", "eager", (3.25, 1))
+    row("{} | {:.1f} ({:.2f}x)", "other", None)
+    say("\nAs {:.1f} ms.\n", 3.25)
+    assert capsys.readouterr().out.splitlines() == [
+        "| engine | ms |",
+        "| --- | ---: |",
+        "| eager | 3.2 (1.00x) |",
+        "| other | |",
+        "As 3.2 ms.",
+    ]
+    with pytest.raises(AssertionError, match="1 values too many"):
+        row("{}", 1, 2)
+
+
+def test_the_entries_of_a_file_are_chosen_by_their_values() -> None:
+    batches = read(f"{RESULTS}kernels.json").batches
+    assert batches(batch=1).times.where(kernel="conv2d cpp").macs == [115_605_504] * 4
+    with pytest.raises(LookupError, match=re.escape("0 entries have {'batch': 3}")):
+        batches(batch=3)
+
+
+COMMIT = "0123456789" * 4
+ENGINES = ("eager", "inductor", "onnxruntime", "openvino")
+
+
+def times(*engines: str) -> list[dict[str, str]]:
+    return [{"network": "none", "engine": engine} for engine in engines]
+
+
+def written(path: Path, **content: Any) -> list[str]:
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return of_file(path)
+
+
+def test_remarks_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    environment = {"commit": COMMIT + "+"}
+    assert written(path, environment={"commit": COMMIT}, noisy=False) == []
+    assert written(path, environment=environment, provenance={"tree": "changed"}) == [
+        "from changed sources on `01234567`"
+    ]
+    assert written(path, provenance={"commit": "unknown", "note": "Why."}) == [
+        "its commit is not recorded",
+        "Why.",
+    ]
+    assert written(path, layers=[{"noisy": False}, {"noisy": True}]) == [
+        "other processes used the machine"
+    ]
+    assert written(path, times=times(*ENGINES)) == []
+    assert written(path, times=times("eager", "syno", "openvino")) == [
+        "compared without TorchInductor, ONNX Runtime"
+    ]
+
+
+def test_an_engine_that_one_layer_lacks_is_missing() -> None:
+    layers = [{"times": times(*ENGINES)}, {"times": times(*ENGINES[:2], "syno-cpp")}]
+    assert missing_engines({"layers": layers}) == ("onnxruntime", "openvino")
+    assert missing_engines({"times": [{"name": "operator-1", "compiled": 0.9}]}) == ()

@@ -1,4 +1,4 @@
-"""The limits that docs/threat-model.md states are those of the code, and none of them is forgotten.
+"""The limits that docs/trust.md states are those of the code, and none of them is forgotten.
 
 That the code keeps them is tested beside it, with the numbers of the page.
 """
@@ -42,10 +42,10 @@ def numbers(text: str) -> list[float]:
 
 
 def test_the_limits_of_the_threat_model_are_those_of_the_code() -> None:
-    page = (ROOT / "docs" / "threat-model.md").read_text()
-    section = page.partition("## What arrives")[2].partition("\n## ")[0]
+    page = (ROOT / "docs" / "trust.md").read_text()
+    section = page.partition("### What arrives")[2].partition("\n### ")[0]
     for sentence, values in LIMITS.items():
-        assert sentence in section, f"'{sentence}' is not in docs/threat-model.md"
+        assert sentence in section, f"'{sentence}' is not in docs/trust.md"
         assert numbers(sentence) == values, sentence
         section = section.replace(sentence, "", 1)
     rest = [line for line in section.splitlines() if numbers(_OTHERS.sub("", line))]

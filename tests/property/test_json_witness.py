@@ -1,4 +1,4 @@
-"""An evaluator of the JSON form in plain Python, written from docs/semantics.md alone.
+"""An evaluator of the JSON form in plain Python, written from docs/operators.md alone.
 
 It shares nothing with the C++ interpreter: where the two agree on random operators, both read the
 semantics the same way.

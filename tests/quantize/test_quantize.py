@@ -368,7 +368,7 @@ def test_an_operator_is_found_in_a_network_without_slots() -> None:
 
 
 def test_torch_still_has_what_quantisation_needs() -> None:
-    """The pinned torch; docs/quantisation.md has the plan for one that lacks it."""
+    """The pinned torch; docs/inference.md has the plan for one that lacks it."""
     settings, mode = fx_mode()
     assert callable(settings.get_default_qconfig_mapping)
     assert callable(mode.prepare_fx) and callable(mode.convert_fx)

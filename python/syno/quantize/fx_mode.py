@@ -1,4 +1,4 @@
-"""FX graph mode of torch, which is to leave torch (docs/quantisation.md says what comes after)."""
+"""FX graph mode of torch, which is to leave torch (docs/inference.md says what comes after)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from syno.quantize.calibration import checked_batches, scores_of
 from syno.quantize.contractions import MOVES, as_layers
 from syno.quantize.fx_mode import fx_mode
 
-# Tried in this order. FBGEMM is the fastest of them for small maps (docs/quantisation.md).
+# Tried in this order. FBGEMM is the fastest of them for small maps (docs/inference.md).
 _ENGINES = ("fbgemm", "x86", "onednn", "qnnpack")
 # Layers with MACs that torch has in INT8.
 _LAYERS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
