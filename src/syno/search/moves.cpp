@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "syno/support/at.h"
@@ -95,19 +96,17 @@ class Moves {
     return index ? Size::variable(*index, power) : Size();
   }
 
-  // Finds the operator that the steps make, if they make one.
   void add(const Sketch& sketch) {
-    try {
-      Operator made = operator_of(sketch);
-      Coefficients sizes;
-      for (const auto& each : known_)
-        if (made.variables()->find(each.first)) sizes.push_back(each);
-      found_.push_back({std::move(made), std::move(sizes)});
-    } catch (const UserError&) {  // the move leads to no operator
-    }
+    std::optional<Operator> made = operator_of(sketch);
+    if (!made) return;
+    Coefficients sizes;
+    for (const auto& each : known_)
+      if (made->variables()->find(each.first)) sizes.push_back(each);
+    found_.push_back({*std::move(made), std::move(sizes)});
   }
 
-  Operator operator_of(const Sketch& sketch) const {
+  // The operator that the steps make; nothing where they make none.
+  std::optional<Operator> operator_of(const Sketch& sketch) const {
     Graph made = graph().root();
     std::vector<CoordinateId> now(graph().coordinates().size() + 2, kNoCoordinate);
     std::iota(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(made.output().size()),
@@ -121,11 +120,15 @@ class Moves {
       for (std::size_t i = 0; i < out.size(); ++i)
         if (out[i] != kNoCoordinate) now[at(out[i])] = taken.out[i];
     };
-    for (const Step& step : sketch.reductions) take(step);
-    for (const Step& step : sketch.steps) take(step);
-    std::vector<CoordinateId> match;
-    for (const CoordinateId id : sketch.match) match.push_back(now[at(id)]);
-    return {made, op_.input(), std::move(match)};
+    try {
+      for (const Step& step : sketch.reductions) take(step);
+      for (const Step& step : sketch.steps) take(step);
+      std::vector<CoordinateId> match;
+      for (const CoordinateId id : sketch.match) match.push_back(now[at(id)]);
+      return Operator(made, op_.input(), std::move(match));
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
   }
 
   // One coefficient is twice or half as large, or a window has another size.
