@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from study.fakes import FakeEvaluator, FakeSpace, RealSpace
 from syno._util.errors import UserError
 from syno.store import Store, database, lease, records
-from syno.store.errors import patiently
+from syno.store.errors import persistently
 from syno.study import Study, StudySettings
 from syno.study.driver import drive
 from syno.study.worker import Bench, work
@@ -79,7 +79,7 @@ def main() -> None:
     Mischievous.words = given["mischief"]
     if "clock" in given["mischief"]:
         jumping_clock()
-    with patiently(lambda: Mischievous.open(given["store"]), print_note) as store:
+    with persistently(lambda: Mischievous.open(given["store"]), print_note) as store:
         if given["role"] == "drive":
             print(drive(study_of(store, given, space)).name)
             return

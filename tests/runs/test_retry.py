@@ -42,13 +42,13 @@ def test_a_call_is_repeated_until_it_succeeds(clock):
     assert notes[0] == "away\n  it is tried again for up to 10 minutes"
 
 
-def test_patience_ends_and_other_errors_are_raised_at_once(clock):
+def test_waiting_ends_and_other_errors_are_raised_at_once(clock):
     def lose() -> None:
         raise LostError("away")
 
     with pytest.raises(LostError):
         retry.retried(lose, lambda _: None, LostError)
-    assert retry.PATIENCE_S <= sum(clock) < retry.PATIENCE_S + 10
+    assert retry.MOST_WAIT_S <= sum(clock) < retry.MOST_WAIT_S + 10
     clock.clear()
     with pytest.raises(ZeroDivisionError):
         retry.retried(lambda: 1 // 0, lambda _: None, LostError)

@@ -293,7 +293,7 @@ def test_a_server_that_is_killed_at_its_start_is_started_again(folder, tmp_path,
 
 
 def test_what_is_no_message_is_a_crash(evaluator, monkeypatch):
-    def garbled(self, patience):
+    def garbled(self, wait):
         raise server_process.GarbledError("b'?' of 7 bytes")
 
     with monkeypatch.context() as patch:

@@ -233,14 +233,14 @@ class RayWorkers:
         last = f": {self._errors[0]}" if self._errors else ""
         return f"ended with exit code {self._process.returncode}{last}"
 
-    def _end_process(self, patience_s: float) -> None:
+    def _end_process(self, wait_s: float) -> None:
         """End the process; it has so many seconds to end the workers."""
         process, self._process = self._process, None
         assert process is not None
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
-        wait_or_kill(process, patience_s)
+        wait_or_kill(process, wait_s)
         self.placed = []
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # For how long something that cannot be reached is waited for.
-PATIENCE_S = 600.0
+MOST_WAIT_S = 600.0
 _FIRST_S, _MOST_S = 0.5, 10.0  # between two attempts
 
 
@@ -27,10 +27,10 @@ def retried(call: Callable[[], T], note: Callable[[str], None], lost: type[Excep
         call: may run several times, also if the first one succeeded and only its confirmation was
             lost.
         note: is called with the reason.
-        lost: the exception after which the call is repeated. After `PATIENCE_S` seconds, it is
+        lost: the exception after which the call is repeated. After `MOST_WAIT_S` seconds, it is
             raised.
     """
-    until, waits = time.monotonic() + PATIENCE_S, pauses(_FIRST_S, _MOST_S)
+    until, waits = time.monotonic() + MOST_WAIT_S, pauses(_FIRST_S, _MOST_S)
     while True:
         try:
             return call()
@@ -38,5 +38,5 @@ def retried(call: Callable[[], T], note: Callable[[str], None], lost: type[Excep
             if time.monotonic() >= until:
                 raise
             reason = str(error).splitlines()[0]
-            note(f"{reason}\n  it is tried again for up to {PATIENCE_S / 60:g} minutes")
+            note(f"{reason}\n  it is tried again for up to {MOST_WAIT_S / 60:g} minutes")
             time.sleep(next(waits))

@@ -42,12 +42,12 @@ class UnavailableError(UserError):
     """The database cannot be reached, or another process keeps it locked: it may be back soon."""
 
 
-def patiently(call: Callable[[], T], note: Callable[[str], None]) -> T:
+def persistently(call: Callable[[], T], note: Callable[[str], None]) -> T:
     """Return what a call of the store returns, which is repeated as `retried` does if the database
     cannot be reached.
 
     Raises:
-        UnavailableError: if it cannot be reached for `PATIENCE_S` seconds.
+        UnavailableError: if it cannot be reached for `MOST_WAIT_S` seconds.
     """
     return retried(call, note, UnavailableError)
 

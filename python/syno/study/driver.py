@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from syno._util.errors import UserError
 from syno.store import DriverLostError, Evaluation, Outcome, Snapshots
-from syno.store.errors import patiently
+from syno.store.errors import persistently
 from syno.store.records import OPERATOR, BaselineLatency, MeasurementResult
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
@@ -123,7 +123,7 @@ class Driver:
         """Become the driver, as soon as no other process is."""
         store, waits = self.study.store, False
         drive = functools.partial(store.presence.drive, self.study.record, self.study.worker)
-        while (token := patiently(drive, self.observer.on_note)) is None:
+        while (token := persistently(drive, self.observer.on_note)) is None:
             if not waits:
                 self.observer.on_note(
                     "another process drives this study; this one takes over when that one ends"
@@ -145,7 +145,7 @@ class Driver:
         self._reported = study.follow().seen
         self.observer.on_start(study.record, study.settings, study.tally())
         while True:
-            reason = patiently(self.step, self.observer.on_note)
+            reason = persistently(self.step, self.observer.on_note)
             if reason is not None:
                 return reason
 

@@ -19,7 +19,7 @@ from syno.store import (
     Snapshots,
 )
 from syno.store.documents import Details
-from syno.store.errors import patiently
+from syno.store.errors import persistently
 from syno.store.records import MOST_FAILURES, OK, REJECTED, TIMEOUT
 from syno.study.answers import Answers, Proposal, in_quarantine
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -149,7 +149,7 @@ def evaluate(
             else:
                 outcome = _evaluate_operator(study, evaluator, proposal, observer)
         told = functools.partial(study.tell, proposal.id, outcome)
-        patiently(told, observer.on_note)
+        persistently(told, observer.on_note)
     except (AlreadyCompletedError, LeaseLostError) as error:
         study.drop(proposal, error, outcome)
         observer.on_note(f"the result does not count: {error}")

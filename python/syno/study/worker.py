@@ -32,7 +32,7 @@ from syno.store import (
     Worker,
 )
 from syno.store.environment import capture_environment
-from syno.store.errors import patiently
+from syno.store.errors import persistently
 from syno.store.records import ADAPTATION
 from syno.study.answers import Answers
 from syno.study.evaluate.checkpoints import Checkpoints
@@ -150,7 +150,7 @@ class _Working:
         self._note = observer.on_note
         self._only = None
         if study is not None:
-            self._only = patiently(functools.partial(store.study, study), self._note)
+            self._only = persistently(functools.partial(store.study, study), self._note)
         self._worker = Worker()
         self._made: tuple[Answers, Bench] | None = None  # for the study of the last proposal
         self._open = contextlib.ExitStack()
@@ -165,19 +165,19 @@ class _Working:
         announce = functools.partial(
             store.presence.announce, self._worker.name, self._environment, tags
         )
-        patiently(announce, self._note)
+        persistently(announce, self._note)
 
     def until_idle(self, idle_s: float | None) -> int:
         """Evaluate what there is, until there was nothing for `idle_s` seconds."""
         last = beat = time.monotonic()
         while True:
-            if patiently(self._step, self._note):
+            if persistently(self._step, self._note):
                 last = beat = time.monotonic()
                 continue
             if idle_s is not None and time.monotonic() - last >= idle_s:
                 return self.evaluated
             if time.monotonic() - beat >= HEARTBEAT_S:
-                patiently(
+                persistently(
                     functools.partial(self._store.presence.beat, self._worker.name), self._note
                 )
                 beat = time.monotonic()

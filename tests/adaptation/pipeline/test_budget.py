@@ -10,7 +10,7 @@ import pytest
 
 from syno import UserError
 from syno.adaptation.pipeline.budget import SHARES, Budget
-from syno.adaptation.pipeline.journal import Journal, open_journal
+from syno.adaptation.pipeline.journal import AdaptationJournal, open_journal
 from syno.adaptation.pipeline.length import Pace, _length
 from syno.store import Store
 from syno.train import fidelity
@@ -24,7 +24,7 @@ def store(tmp_path):
         yield opened
 
 
-def journal(store: Store) -> Journal:
+def journal(store: Store) -> AdaptationJournal:
     with open_journal(store, "one", "one", {}, 0) as found:
         return found
 

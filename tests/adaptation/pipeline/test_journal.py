@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import exc, insert
 
 from syno import UserError
-from syno.adaptation.pipeline.journal import Journal, open_journal
+from syno.adaptation.pipeline.journal import AdaptationJournal, open_journal
 from syno.store import DriverLostError, Store, schema
 
 
@@ -131,7 +131,7 @@ def test_one_that_lost_its_lease_writes_nothing_more(store, monkeypatch):
 def test_the_database_has_each_finding_once(store):
     with opened(store) as journal:
         journal.put("fit", "a", 1)
-        blind = Journal(store, journal.study, 1)
+        blind = AdaptationJournal(store, journal.study, 1)
         blind._found._done.clear()
         with pytest.raises(UserError, match="has found 'fit' of 'a' before"):
             blind.put("fit", "a", 2)

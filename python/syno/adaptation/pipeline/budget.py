@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from syno._util import numbers
 from syno._util.errors import UserError
-from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.journal import AdaptationJournal
 
 # Phases in their order, with their shares of the time.
 SHARES = {
@@ -35,7 +35,7 @@ class Budget:
     limit.
     """
 
-    def __init__(self, hours: float | None, journal: Journal) -> None:
+    def __init__(self, hours: float | None, journal: AdaptationJournal) -> None:
         if hours is not None and not 0.0 < hours < math.inf:
             raise UserError(f"'hours' is a number above 0, got {hours}")
         self._journal = journal

@@ -14,7 +14,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.numbers import counted
-from syno.adaptation.pipeline.journal import Journal
+from syno.adaptation.pipeline.journal import AdaptationJournal
 from syno.adaptation.pipeline.progress import Progress, silent
 from syno.adaptation.pipeline.results import NetworkRow
 from syno.adaptation.pipeline.subject import Subject
@@ -49,7 +49,7 @@ class FineTuner:
 
     subject: Subject
     options: AdaptOptions
-    journal: Journal
+    journal: AdaptationJournal
     seed: int
     note: Callable[[str], object]
     _others: dict[str, list[Callable[[], nn.Module]]] = field(default_factory=dict)

@@ -31,7 +31,7 @@ _FREE = "options.seeds"
 _TICK = 20.0
 
 
-class Journal:
+class AdaptationJournal:
     """Findings by kind and key. What is there is not computed again.
 
     folder: for weights and checkpoints; None for a store in memory. token: of the process as the
@@ -133,7 +133,7 @@ class Journal:
 class Scope:
     """The findings of a journal that depend on what goals limit: `limited`, of `COSTS`."""
 
-    journal: Journal
+    journal: AdaptationJournal
     limited: tuple[str, ...]
     suffix: str
 
@@ -153,7 +153,7 @@ class Scope:
 @contextmanager
 def open_journal(
     store: Store, name: str | None, usual: str, settings: Mapping[str, object], seed: int
-) -> Iterator[Journal]:
+) -> Iterator[AdaptationJournal]:
     """Create the study of an adaptation, or continue it. No other process works on it meanwhile.
 
     Args:
@@ -170,7 +170,7 @@ def open_journal(
     """
     study = _study(store, name, usual, {**settings, "method": ADAPTATION, "seed": seed}, seed)
     with driving(store, study, "adaptation") as token:
-        yield Journal(store, study, token)
+        yield AdaptationJournal(store, study, token)
 
 
 def _study(

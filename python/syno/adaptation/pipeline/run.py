@@ -12,7 +12,7 @@ import torch
 
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
-from syno.adaptation.pipeline.journal import POOL, Journal, Scope, open_journal
+from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import Clock
 from syno.adaptation.pipeline.length import Lengths
@@ -59,7 +59,7 @@ class Run:
         subject: Subject,
         source: Source,
         options: AdaptOptions,
-        journal: Journal,
+        journal: AdaptationJournal,
         budget: Budget,
         store: Store,
         seed: int,

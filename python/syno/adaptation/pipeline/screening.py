@@ -24,7 +24,7 @@ from syno.adaptation.activations import Activations
 from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit, Shared
 from syno.adaptation.pipeline.budget import Budget
-from syno.adaptation.pipeline.journal import Journal, Scope
+from syno.adaptation.pipeline.journal import AdaptationJournal, Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.mutations import mutations
@@ -182,7 +182,7 @@ class _Trial:
         kind: Kind,
         costs: Mapping[Candidate, tuple[int, int]],
         recorded: Mapping[str, Activations],
-        journal: Journal,
+        journal: AdaptationJournal,
         over: Callable[[], bool],
     ) -> None:
         self.kind, self.journal = kind, journal

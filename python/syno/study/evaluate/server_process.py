@@ -88,28 +88,28 @@ class ServerProcess:
 
     def start(self, setup: Setup) -> tuple[bytes, bytes]:
         """What it says when it has loaded the network and the data: READY or BROKEN."""
-        patience = _Patience(START_S, self._process.pid)
-        self._send(fork_server.SETUP, pickle.dumps(setup), patience)
-        return self._receive(patience)
+        wait = _Wait(START_S, self._process.pid)
+        self._send(fork_server.SETUP, pickle.dumps(setup), wait)
+        return self._receive(wait)
 
     def request(self, content: bytes) -> None:
         """Asks for an evaluation."""
-        self._send(fork_server.REQUEST, content, _Patience())
+        self._send(fork_server.REQUEST, content, _Wait())
 
     def replies(self, seconds: float | None) -> Replies:
         """What it says about an evaluation with this time limit: call `next` until END."""
-        return Replies(self, _Patience(math.inf if seconds is None else seconds + SLACK_S))
+        return Replies(self, _Wait(math.inf if seconds is None else seconds + SLACK_S))
 
-    def _send(self, what: bytes, content: bytes, patience: _Patience) -> None:
+    def _send(self, what: bytes, content: bytes, wait: _Wait) -> None:
         try:
-            framing.send(self._socket, what, content, heard=patience.heard, waited=patience.check)
+            framing.send(self._socket, what, content, heard=wait.heard, waited=wait.check)
         except ConnectionError as error:
             raise EndedError from error
 
-    def _receive(self, patience: _Patience) -> tuple[bytes, bytes]:
+    def _receive(self, wait: _Wait) -> tuple[bytes, bytes]:
         try:
             return framing.read(
-                self._socket, most=_MOST_MESSAGE, heard=patience.heard, waited=patience.check
+                self._socket, most=_MOST_MESSAGE, heard=wait.heard, waited=wait.check
             )
         except (EOFError, ConnectionError) as error:
             raise EndedError from error
@@ -161,18 +161,18 @@ class ServerProcess:
 class Replies:
     """What the process says about one evaluation."""
 
-    def __init__(self, server: ServerProcess, patience: _Patience) -> None:
-        self._server, self._patience = server, patience
+    def __init__(self, server: ServerProcess, wait: _Wait) -> None:
+        self._server, self._wait = server, wait
 
     def next(self) -> tuple[bytes, bytes]:
         """The next event, or the end."""
         while True:
-            what, content = self._server._receive(self._patience)
+            what, content = self._server._receive(self._wait)
             if what != PULSE:
                 return what, content
 
 
-class _Patience:
+class _Wait:
     """For how long the search waits. SilentError from `check` when that is over.
 
     most: seconds for all of it; starting: the process, where it starts and says nothing meanwhile.
