@@ -82,6 +82,7 @@ extern const Rule kMergeOrderOfReduction;
 extern const Rule kShiftOfUnordered;
 extern const Rule kMergeOrderOfUnordered;
 extern const Rule kSplitOfUnorderedPieces;
+// The names of R6a and R7 say "share" for what a contraction takes, because stores and files of spaces hold them.
 extern const Rule kViewAboveShare;
 extern const Rule kDroppedPieces;
 extern const Rule kDroppedRemainders;
