@@ -7,10 +7,11 @@ import pytest
 from .pages import ROOT, blocks
 
 README = ROOT / "README.md"
-# With these changes, no operator and no network is compiled.
+# With these changes, no operator and no network is compiled, and there are fewer samples.
 QUICKER = {
     'fidelity("digits")': 'fidelity("digits").changed(epochs=2)',
-    "mutations=0)": 'mutations=0, pairs=False, engine="eager", kernels="eager")',
+    "mutations=0)": "mutations=0, pairs=False, fit_images=64, score_images=64,"
+    ' engine="eager", kernels="eager")',
 }
 
 
