@@ -70,12 +70,12 @@ class Member:
     @property
     def has_window(self) -> bool:
         """Whether the operator reads neighboring positions."""
-        return self.operator._core.windows > 0
+        return self.primitives.get("unfold", 0) > 0
 
     @property
     def has_two_weights(self) -> bool:
         """Whether the operator has at least two weight tensors, one for each contraction."""
-        return self.operator._core.weights >= 2
+        return self.primitives.get("contract", 0) >= 2
 
 
 class Members:
