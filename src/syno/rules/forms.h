@@ -62,8 +62,8 @@ class ParsedForms {
 /// Each pair of texts is parsed once.
 template <const Forms& forms>
 const ParsedForms& parsed_forms() {
-  static const ParsedForms parsed(forms);
-  return parsed;
+  static const ParsedForms kParsed(forms);
+  return kParsed;
 }
 
 /// Rule::matches and Rule::rewrite of a rule that is its forms.

@@ -22,15 +22,16 @@ constexpr std::array<std::uint32_t, 64> kRounds{
 using State = std::array<std::uint32_t, 8>;
 using Schedule = std::array<std::uint32_t, 64>;
 
-std::uint32_t big_endian(const char* bytes) {
+std::uint32_t big_endian(std::string_view bytes) {
   std::uint32_t word = 0;
-  for (std::size_t i = 0; i < 4; ++i) word = word << 8 | static_cast<unsigned char>(bytes[i]);
+  for (const char byte : bytes) word = word << 8 | static_cast<unsigned char>(byte);
   return word;
 }
 
-void absorb(State& state, const char* block) {
+// The first bytes of `rest`, of which there are enough.
+void absorb(State& state, std::string_view rest) {
   Schedule w;
-  for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(block + 4 * i);
+  for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(rest.substr(4 * i, 4));
   for (std::size_t i = 16; i < 64; ++i) {
     const std::uint32_t a = w[i - 15];
     const std::uint32_t b = w[i - 2];
@@ -62,7 +63,7 @@ Sha256 sha256(std::string_view bytes) {
   State state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
               0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::string_view rest = bytes;
-  for (; rest.size() >= kBlock; rest.remove_prefix(kBlock)) absorb(state, rest.data());
+  for (; rest.size() >= kBlock; rest.remove_prefix(kBlock)) absorb(state, rest);
   // What is left, a bit that ends it, and the length in bits at the end of the last block.
   std::array<char, 2 * kBlock> end{};
   std::copy(rest.begin(), rest.end(), end.begin());
@@ -70,7 +71,8 @@ Sha256 sha256(std::string_view bytes) {
   const std::size_t size = rest.size() + 9 <= kBlock ? kBlock : 2 * kBlock;
   const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
   for (std::size_t i = 0; i < 8; ++i) end[size - 1 - i] = static_cast<char>(bits >> (8 * i) & 0xFF);
-  for (std::size_t at = 0; at < size; at += kBlock) absorb(state, end.data() + at);
+  for (std::size_t at = 0; at < size; at += kBlock)
+    absorb(state, std::string_view(end.data() + at, kBlock));
 
   Sha256 digest{};
   for (std::size_t i = 0; i < digest.size(); ++i)

@@ -189,13 +189,13 @@ class NetworkPrinter {
       if (call.samples == 1 || operand.at == "nullptr") return operand.at;
       return operand.at + " + sample * " + std::to_string(operand.floats / call.samples);
     };
-    const std::string phases = "const int phases = " + name +
-                               "_phase_count();\nfor (int phase = 0; phase < phases; ++phase) {\n"
-                               "  if (phase > 0) wait_for_team(team);\n  " +
-                               name + "_phase(phase, " + place(call.x) + ", net.packed[" +
-                               std::to_string(call.layer) + "], " + call.channel.at + ", " +
-                               place(call.residual) + ", " + place(call.y) +
-                               ",\n    workspace, team.thread, team.threads);\n}";
+    std::string phases = "const int phases = " + name +
+                         "_phase_count();\nfor (int phase = 0; phase < phases; ++phase) {\n"
+                         "  if (phase > 0) wait_for_team(team);\n  " +
+                         name + "_phase(phase, " + place(call.x) + ", net.packed[" +
+                         std::to_string(call.layer) + "], " + call.channel.at + ", " +
+                         place(call.residual) + ", " + place(call.y) +
+                         ",\n    workspace, team.thread, team.threads);\n}";
     if (call.samples == 1) return phases;
     return "for (long sample = 0; sample < " + std::to_string(call.samples) +
            "; ++sample) {\n  if (sample > 0) wait_for_team(team);\n" + indented(phases, "  ") +
