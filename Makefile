@@ -1,6 +1,6 @@
 # Every target sets up what it needs; the work itself stands in tools/. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce-small test venv extras build check check-all bench fuzz stub pages signature format clean distclean
+.PHONY: help demo reproduce-small test test-changed venv extras build check check-all bench fuzz stub pages signature format clean distclean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -11,8 +11,12 @@ demo: ## From nothing to a report: a small search on real images (about 4 minute
 reproduce-small: ## The paper's steps and figures at small scale (at most an hour; goes on when interrupted)
 	@tools/reproduce_small.sh
 
-test: ## Set up, build, run the C++ and the Python tests
+test: ## Set up, build, run the C++ and the Python tests (not the slow ones and those of the laboratory)
 	@tools/test.sh
+
+test-changed: ## The Python tests nearest to what changed since the commit SINCE (HEAD), at most three minutes
+	@tools/venv.sh
+	@tools/test_changed.sh $(SINCE)
 
 venv: ## The environment alone: .venv with .venv/bin/syno
 	@tools/venv.sh
@@ -30,7 +34,7 @@ check: ## Formatting, lint, types, layers, words, numbers in pages (under a minu
 	@tools/build.sh release _core
 	@tools/check.sh
 
-check-all: ## check, clang-tidy, sanitizers, fuzzers, slow tests, install and wheel
+check-all: ## check, clang-tidy, sanitizers, fuzzers, all tests, install and wheel; ends with a table of its parts
 	@tools/venv.sh
 	@tools/check_all.sh
 

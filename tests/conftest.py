@@ -14,17 +14,21 @@ import pytest
 from syno import options
 
 sys.path.insert(0, str(Path(__file__).parent))
+import durations
+import order
 import skips
 from postgresql import database as postgresql_database
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let tests press Ctrl-C, and watch for unexpected skips (skips.py).
+    """Let tests press Ctrl-C, mix them, keep their durations, and watch for unexpected skips.
 
     A shell that starts the tests in the background ignores Ctrl-C, here and in every process that
     is started here.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    order.register(config)
+    durations.register(config)
     skips.register(config)
     # Compilation takes longer than the networks of tests: those of compiled code ask for it.
     options.DEFAULT_ENGINE = "eager"

@@ -64,7 +64,7 @@ class Server:
         """Kill it with `kill -9`, and wait until nothing is left of it."""
         process = int((self._data / "postmaster.pid").read_text().splitlines()[0])
         os.kill(process, signal.SIGKILL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while _processes_in(self._data) or Path(f"/proc/{process}").exists():  # also a zombie
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -14,3 +14,11 @@ use_venv() {
   what to do: run \`make venv\`"
   export PATH="$VENV/bin:$PATH"
 }
+
+# Tests in Python: a process for each core and two at least, so that it shows what tests share by mistake; the tests of a
+# file stay together, for what they share on purpose. One thread in each.
+python_tests() {
+  local processes=$((JOBS > 2 ? JOBS : 2))
+  OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" python -m pytest --numprocesses "$processes" --dist loadfile \
+    --no-loadscope-reorder "$@"
+}

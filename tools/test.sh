@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The whole test suite: C++ with ctest, then Python with pytest. Arguments go to pytest.
+# The product's tests: C++ with ctest, then Python with pytest. Arguments go to pytest. The tests of the laboratory and
+# those marked as slow run in check_all.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 tools/venv.sh
 tools/build.sh release
@@ -10,8 +11,6 @@ ctest --test-dir build/release --parallel "$JOBS" --output-on-failure --no-tests
   --output-log build/release/ctest.log || status=1
 tail -n 60 build/release/ctest.log | sed -n '/tests passed/,$p'
 [ "$status" -eq 0 ] || grep -B2 -A40 -E '\*\*\*(Failed|Exception|Timeout)' build/release/ctest.log | head -n 200
-say "Python tests, in $JOBS processes"
-# A process for each core, and one thread in each; the tests of a file stay together, for what they share.
-OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" python -m pytest --numprocesses "$JOBS" --dist loadfile \
-  --durations 30 --durations-min 5 "$@" || status=1
+say "Python tests"
+python_tests --durations 30 --durations-min 5 "$@" || status=1
 [ "$status" -eq 0 ] || die "tests failed"

@@ -96,7 +96,7 @@ def test_ctrl_c_ends_it_and_its_processes():
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     # Pipes end when the last process that has them has ended.
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert out == ""
     assert "interrupted" in err

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -249,10 +248,8 @@ def test_a_second_process_waits_for_the_first_and_uses_its_cache(
 ) -> None:
     process = start(photos, 0.5)
     assert first_line(process) == "half way"
-    started = time.perf_counter()
     assert len(load("photos", photos).train) == 9
     assert decodes == []
-    assert time.perf_counter() - started < 30
     assert process.communicate()[0].split() == ["9"]
 
 

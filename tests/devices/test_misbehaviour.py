@@ -105,25 +105,26 @@ def test_a_message_has_one_deadline_however_it_drips() -> None:
 def test_a_stranger_that_drips_is_ended_at_the_deadline(
     secret: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracker_module, "BEGIN_S", 0.3)
     hello = MAGIC + framed(json.dumps([wire.HELLO, "1" * 900]).encode())
     content = hello if secret else MAGIC[:1] * 1000
-    with tracker(secret) as address, connected(address) as sock:
-        with pytest.raises(OSError):
-            for byte in content[: len(content) - 2]:
-                sock.sendall(bytes([byte]))
-                time.sleep(0.05)
+    with tracker(secret) as address:
+        with monkeypatch.context() as patch:
+            patch.setattr(tracker_module, "BEGIN_S", 0.3)
+            with connected(address) as sock, pytest.raises(OSError):
+                for byte in content[: len(content) - 2]:
+                    sock.sendall(bytes([byte]))
+                    time.sleep(0.05)
         assert devices_at(address, secret) == []
 
 
 def test_a_message_that_has_begun_has_a_deadline_and_a_peer_between_messages_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tracker_module, "MESSAGE_S", 0.2)
-    monkeypatch.setattr(tracker_module, "BEGIN_S", 0.2)
     with tracker() as address, device(address) as (connection, _), device(address, "other"):
-        connection.sock.sendall(framed(b"x" * 100)[:50])
-        assert ends(connection.sock)
+        with monkeypatch.context() as patch:
+            patch.setattr(tracker_module, "MESSAGE_S", 0.2)
+            connection.sock.sendall(framed(b"x" * 100)[:50])
+            assert ends(connection.sock)
         assert [each.key for each in devices_at(address)] == ["other"]
 
 

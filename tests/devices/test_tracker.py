@@ -39,7 +39,7 @@ def device(
     """What a server says to the tracker; nobody answers at its port but a listening socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        with wire.Connection(address, secret, 5) as connection:
+        with wire.Connection(address, secret, 60) as connection:
             info: Json = {"key": f"server:{key}", "addr": [None, port], DETAILS: details}
             assert connection.ask(wire.UPDATE, info) == wire.SUCCESS
             yield connection, port
@@ -49,7 +49,7 @@ def offer(connection: wire.Connection, port: int, match_key: str, key: str = "bo
     assert connection.ask(wire.PUT, key, [port, match_key], None) == wire.SUCCESS
 
 
-def refusal(address: Address, secret: bytes | None = None, timeout: float = 5) -> str:
+def refusal(address: Address, secret: bytes | None = None, timeout: float = 60) -> str:
     with pytest.raises(UserError) as caught:
         devices_at(address, secret, timeout=timeout)
     return str(caught.value)

@@ -51,5 +51,7 @@ def _module_marks(node: ast.stmt) -> list[str]:
 
 def test_the_routines_run_what_the_page_says():
     assert "exec make test" in (ROOT / ".ci/run").read_text()
-    assert '-m "slow or not slow"' in (ROOT / "tools/check_all.sh").read_text()
+    assert (
+        '-m "slow or not slow" -o "norecursedirs=.*"' in (ROOT / "tools/check_all.sh").read_text()
+    )
     assert "addopts" in (text := (ROOT / "pyproject.toml").read_text()) and "not slow" in text

@@ -60,7 +60,7 @@ class Cluster:
         """Kill a process; return whether it was still running."""
         process = self.running.pop(name)
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
         assert process.returncode in (0, -signal.SIGKILL)
         return process.returncode != 0
 

@@ -48,7 +48,7 @@ class Search:
         return subprocess.Popen(given, **options)
 
     def finish(self) -> None:
-        assert self.start().wait(timeout=60) == 0
+        assert self.start().wait(timeout=300) == 0
 
     def lines(self, what: str) -> list[str]:
         """What the evaluations wrote down: `begin` or `end`, operator, process."""
@@ -64,11 +64,11 @@ class Search:
         """Starts it and kills it `delay` seconds after it began so many more evaluations."""
         wanted = len(self.begun()) + more
         process = self.start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while len(self.begun()) < wanted:
             assert process.poll() is None, "the search ended before it could be killed"
             assert time.monotonic() < deadline
             time.sleep(0.001)
         time.sleep(delay)
         process.kill()
-        assert process.wait(timeout=10) == -signal.SIGKILL
+        assert process.wait(timeout=60) == -signal.SIGKILL

@@ -25,7 +25,7 @@ def orders(study: str | None = None, folder: str = "/") -> str:
 
 
 def ended(actor: RayWorker) -> dict[str, Any]:
-    until, lines = time.monotonic() + 60, list[str]()
+    until, lines = time.monotonic() + 300, list[str]()
     while (found := json.loads(actor.look()))["code"] is None:
         assert time.monotonic() < until
         lines += found["lines"]

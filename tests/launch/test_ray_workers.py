@@ -27,7 +27,7 @@ def store(tmp_path, monkeypatch):
 
 
 def until(found: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not found():
         assert time.monotonic() < deadline
         time.sleep(0.01)

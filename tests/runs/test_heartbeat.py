@@ -26,7 +26,7 @@ class Renewals:
 def test_a_heartbeat_goes_on_after_a_failure_and_ends_with_its_block():
     renewals = Renewals()
     with beating(functools.partial(renewals.renew, 7, "worker"), 0.005) as missed:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(renewals.asked) < 3 and time.monotonic() < deadline:
             time.sleep(0.002)
     assert renewals.asked[:3] == [(7, "worker")] * 3
@@ -43,7 +43,7 @@ def test_a_heartbeat_moves_the_time_in_the_store(tmp_path):
         asked = store.ask(study, 1, ("text", "key"), worker.name)
         before = _heartbeat(store)
         with beating(functools.partial(store.renew, asked.id, worker.name), 0.005):
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 60
             while _heartbeat(store) == before and time.monotonic() < deadline:
                 time.sleep(0.002)
         assert _heartbeat(store) > before

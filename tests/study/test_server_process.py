@@ -74,7 +74,7 @@ class Watch(Observer):
         self._action(process)
 
 
-def alive(pids, within: float = 5.0) -> list[int]:
+def alive(pids, within: float = 60.0) -> list[int]:
     """Those that are still there after a while."""
     end = time.monotonic() + within
     while (left := [p for p in pids if not processes.activity(p).has_ended]) and (
@@ -88,15 +88,17 @@ def all_below(evaluator) -> list[int]:
     return [evaluator._server.pid, *processes.descendants(evaluator._server.pid)]
 
 
-def stopping(evaluator, seen, *, delay=0.3):
-    """Stops the process that forks soon after an evaluation began, and notes all that runs."""
+def stopping(evaluator, seen, ready):
+    """Stops the process that forks when `ready` says so, and notes all that runs."""
 
     def act(_: int) -> None:
         def stop() -> None:
+            while not ready():
+                time.sleep(0.01)
             os.kill(evaluator._server.pid, signal.SIGSTOP)
             seen.extend(all_below(evaluator))
 
-        threading.Timer(delay, stop).start()
+        threading.Thread(target=stop).start()
 
     return Watch(act)
 
@@ -109,14 +111,14 @@ def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
 ):
     (folder / "pids").unlink(missing_ok=True)
     seen: list[int] = []
-    evaluator._observer = stopping(evaluator, seen, delay=1.5)
-    began = time.monotonic()
+    orphan = folder / "pids"
+    ready = orphan.exists if what == "orphan_and_hang" else lambda: True
+    evaluator._observer = stopping(evaluator, seen, ready)
     if what == "baseline":
         outcome = evaluator.baseline()
     else:
         evaluator._deadline_s = 3600.0
         outcome = evaluator.evaluate(hostile.HostileOperator(what))
-    assert time.monotonic() - began < 4 * SILENCE_S
     assert outcome.status == "timeout"
     assert outcome.reason == ("hang: the process that forks evaluations did not respond for 3 s")
     assert failure_kind(outcome) == "hang"
@@ -179,7 +181,8 @@ def test_a_server_that_does_not_keep_the_limit_is_ended(evaluator, monkeypatch):
     monkeypatch.undo()
 
 
-def test_an_interruption_ends_a_stopped_server_at_once(evaluator):
+def test_an_interruption_ends_a_stopped_server_at_once(evaluator, monkeypatch):
+    monkeypatch.setattr(server_process, "SILENCE_S", 3600.0)  # nothing else ends it
     seen: list[int] = []
 
     def act(_: int) -> None:
@@ -188,10 +191,9 @@ def test_an_interruption_ends_a_stopped_server_at_once(evaluator):
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     evaluator._observer = Watch(act)
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         evaluator.baseline()
-    assert time.monotonic() - began < SILENCE_S
+    monkeypatch.setattr(server_process, "SILENCE_S", SILENCE_S)
     assert alive(seen) == []
 
 
@@ -240,7 +242,7 @@ def test_a_search_that_is_killed_takes_a_stopped_server_along(folder, tmp_path):
         pids = [int(pid) for pid in search.stdout.readline().split()]
         assert len(pids) == 2
         search.kill()
-    assert alive(pids, within=20.0) == []
+    assert alive(pids) == []
 
 
 def start_instead(monkeypatch, folder, code):
@@ -269,10 +271,8 @@ def test_a_start_that_does_nothing_is_given_up(what, folder, tmp_path, monkeypat
     monkeypatch.setattr(server_process, "SILENCE_S", 0.6)
     monkeypatch.setattr(server_process, "IDLE_START_S", 0.6 if what != "stopped" else 60.0)
     factory = functools.partial(hostile.make, str(folder) + "x" * (4 << 20))
-    began = time.monotonic()
     with pytest.raises(UserError, match="cannot be started: it ") as caught:
         IsolatedEvaluator(factory).start()
-    assert time.monotonic() - began < 15
     why = "was stopped (SIGSTOP) for 1 s" if what == "stopped" else "did not respond for 1 s"
     assert f"it {why} at its start, 3 times" in str(caught.value)
     assert "--no-isolate" in str(caught.value)

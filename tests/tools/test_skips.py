@@ -10,13 +10,13 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
 @pytest.mark.parametrize(
-    ("reason", "strict", "code"),
+    ("reason", "strict", "code", "processes"),
     [
-        ("needs a GPU", "strict", pytest.ExitCode.OK),
-        ("tvm is not installed", "strict", pytest.ExitCode.TESTS_FAILED),
-        ("tvm is not installed", "", pytest.ExitCode.OK),
+        ("needs a GPU", "strict", pytest.ExitCode.OK, "0"),
+        ("tvm is not installed", "strict", pytest.ExitCode.TESTS_FAILED, "0"),
+        ("tvm is not installed", "strict", pytest.ExitCode.TESTS_FAILED, "2"),
+        ("tvm is not installed", "", pytest.ExitCode.OK, "0"),
     ],
 )
 def test_an_unexpected_skip_fails_a_strict_run(

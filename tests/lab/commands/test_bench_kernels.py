@@ -35,18 +35,20 @@ def test_one_layer_with_measured_plans() -> None:
 
 
 def test_a_form_that_takes_too_long_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = []
+
     def slow(module: object, x: object, *, freeze: bool) -> None:
         try:
-            time.sleep(30)
+            time.sleep(60)
+            ended.append(module)
         except Exception:  # as compilers do
             pytest.fail("the time limit was caught")
 
     monkeypatch.setattr(kernels, "compiled", slow)
-    began = time.monotonic()
     words = (*SMALL, "--forms", "straightforward", "--form-seconds", "0.2", "--threads", "1")
     result = run(*words)
     assert result.exit_code == 0, result.output
-    assert time.monotonic() - began < 25
+    assert not ended
     expected = "512@7 depthwise straightforward: not measured: building it took more than 0.2 s"
     assert expected in result.stdout
     (batch,) = json.loads(run(*words, "--json").stdout)["batches"]
