@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+# Before numpy and torch are loaded: what a test finds depends neither on the number of cores nor on
+# what lies in the cache of who runs it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("SYNO_CACHE", str(Path(__file__).resolve().parents[1] / "build/test-cache"))
+
 from syno import options
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -86,6 +86,7 @@ def test_a_network_runs_without_syno_at_several_batch_sizes(name, tmp_path):
         assert torch.equal(tensor, before[key])
 
 
+@pytest.mark.slow
 def test_every_operator_of_the_zoo_as_a_program(tmp_path):
     for name in zoo.names():
         subject = operator_subject(zoo.load(name), zoo.binding(name), seed=0)

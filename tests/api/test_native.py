@@ -79,7 +79,10 @@ def test_folded_weights_give_the_same():
     assert np.array_equal(function(x), operator.interpret(sizes, x, weights))
 
 
-@pytest.mark.parametrize("first", range(0, len(zoo.names()), 9))
+@pytest.mark.parametrize(
+    "first",
+    [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(9, len(zoo.names()), 9))],
+)
 def test_touches_no_memory_but_its_own(first):
     # In a process of its own: a page that must not be touched kills it.
     script = Path(__file__).with_name("guarded_pages.py")
@@ -90,6 +93,7 @@ def test_touches_no_memory_but_its_own(first):
     assert result.stdout.split() == names, f"{result.returncode} {result.stderr}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "count"), [("--small", 16), ("--pairs", 12)])
 def test_layers_of_odd_sizes_touch_no_memory_but_their_own(kind, count):
     script = Path(__file__).with_name("guarded_pages.py")

@@ -23,7 +23,7 @@ from .sample_store import make, make_with_log
 
 SEED = int(os.environ.get("SYNO_DAMAGE_SEED", "1"))
 CASES = int(os.environ.get("SYNO_DAMAGE_CASES", "400"))
-QUICK_CASES = 30
+QUICK_CASES = 15
 QUICK = ("status", "show", "summary", "resume")
 
 

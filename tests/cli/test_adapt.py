@@ -76,6 +76,7 @@ def test_the_fine_tuning_has_the_precision_of_the_training(precision: str, tmp_p
     assert "trains in float16, which needs a GPU" in other.output
 
 
+@pytest.mark.slow
 def test_the_test_split_is_measured_for_each_seed(tmp_path: Path) -> None:
     store = teacher(str(tmp_path / "runs.db"))
     given = ("--macs", "0.7x", "--max-drop", "90", "--name", "mine", "--final", "--json")
@@ -97,6 +98,7 @@ def test_an_adaptation_is_no_search(store: str, tmp_path: Path) -> None:
         assert "syno adapt --name mine" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_network_that_loses_more_than_allowed_is_a_negative_result(store: str) -> None:
     result = adapt(store, "--macs", "0.12x", "--max-drop", "0", "--name", "small")
     assert result.exit_code == 1, result.output

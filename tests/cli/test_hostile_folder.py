@@ -87,6 +87,7 @@ def test_the_watch_and_the_witness_see_what_they_are_for(folders: Folders) -> No
     assert {"ctypes.py", "matplotlibrc"} <= seen.opened
 
 
+@pytest.mark.slow
 def test_export_measures_plans_and_checks_its_file(folders: Folders) -> None:
     command = "export {op} --binding " + SIZES + " --format cpp --measure-plans 2 --check -o op1"
     there, here = folders.both(command)

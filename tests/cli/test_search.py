@@ -74,11 +74,14 @@ def test_a_search_trains_times_and_stores(found: dict[str, Any]) -> None:
         assert entry["macs"] > 0
 
 
-def test_resume_goes_on_and_repeats_nothing(found: dict[str, Any], folder: Path) -> None:
-    planned = syno("resume", "runs.db", "--evaluations", "3", "--dry-run", cwd=folder)
+def test_resume_goes_on_and_repeats_nothing(
+    found: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("resume", "runs.db", "--evaluations", "3")
+    planned = inside(folder, monkeypatch, *words, "--dry-run")
     assert "2 operators completed, 1 left" in planned.stdout
-    result = syno("resume", "runs.db", "--evaluations", "3", "--json", cwd=folder)
-    assert result.returncode == 0, result.stderr
+    result = inside(folder, monkeypatch, *words, "--json")
+    assert result.exit_code == 0, result.stderr
     after = json.loads(result.stdout)
     assert after["operators"][:2] == found["operators"]
     assert after["trained"] == 3

@@ -19,7 +19,15 @@ RUNNABLE = [
 ]
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+# Pages whose examples compile, train or export whole networks.
+LONG = ("code.md", "first-hour.md", "inference.md", "report.md")
+CASES = [
+    pytest.param(page, marks=pytest.mark.slow if page.name in LONG else (), id=name(page))
+    for page in RUNNABLE
+]
+
+
+@pytest.mark.parametrize("page", CASES)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from syno.cli.main import cli
@@ -42,6 +43,7 @@ epochs = 6
 """
 
 
+@pytest.mark.slow
 def test_a_search_climbs_a_ladder_of_ones_own_on_the_digits(tmp_path):
     (tmp_path / "mine.toml").write_text(LADDER)
     store, page = str(tmp_path / "runs.db"), str(tmp_path / "report.html")

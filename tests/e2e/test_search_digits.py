@@ -9,7 +9,7 @@ from syno.store import Store
 from syno.study import Observer
 from syno.study.search import resume, search
 
-EVALUATIONS = 6
+EVALUATIONS = 4
 
 
 @pytest.fixture(scope="module")

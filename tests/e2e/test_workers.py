@@ -14,7 +14,7 @@ from .cluster import EVALUATIONS, Cluster, check_log, emptied, expected, table
 SEED = 7
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def cluster(request, tmp_path):
     url = str(tmp_path / "store.db")
     if request.param == "postgresql":
@@ -25,6 +25,7 @@ def cluster(request, tmp_path):
     made.close()
 
 
+@pytest.mark.slow
 def test_killed_workers_and_drivers_change_nothing(cluster, tmp_path):
     moments = random.Random(SEED)
     for name in ("driver", "one", "two"):

@@ -343,6 +343,7 @@ def _check_read_only(store: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_loses_nothing_and_resume_goes_on(
     runs: Path, small_disk: Disk
 ) -> None:

@@ -167,7 +167,7 @@ class Vit(nn.Module):
         return self.head(self.norms[4](x)[:, 0])
 
 
-@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("fused", [True, pytest.param(False, marks=pytest.mark.slow)])
 @torch.no_grad()
 def test_a_vision_transformer_is_one_library(fused, tmp_path):
     torch.manual_seed(0)
@@ -215,7 +215,9 @@ UPS = {
 }
 
 
-@pytest.mark.parametrize("up", UPS)
+@pytest.mark.parametrize(
+    "up", [pytest.param(up, marks=() if up == "nearest" else pytest.mark.slow) for up in UPS]
+)
 @torch.no_grad()
 def test_a_unet_is_one_library(up, tmp_path):
     torch.manual_seed(0)
@@ -228,7 +230,9 @@ def test_a_unet_is_one_library(up, tmp_path):
     assert all(row.kernel for row in compiled.rows if row.kind == "convolution")
 
 
-@pytest.mark.parametrize("name", ["transposed-conv", "sub-pixel-conv"])
+@pytest.mark.parametrize(
+    "name", ["transposed-conv", pytest.param("sub-pixel-conv", marks=pytest.mark.slow)]
+)
 @torch.no_grad()
 def test_a_unet_with_operators_that_enlarge_maps_is_one_library(name, tmp_path):
     torch.manual_seed(0)

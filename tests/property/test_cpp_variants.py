@@ -47,11 +47,12 @@ def _check_random(first: int, count: int) -> None:
 
 
 def test_random_operators_with_random_epilogues_and_memory_orders():
-    _check_random(0, 160)
+    _check_random(0, 40)
 
 
 @pytest.mark.slow
 def test_many_random_operators_with_random_epilogues_and_memory_orders():
+    _check_random(0, 160)
     _check_random(1000, 2000)
 
 
@@ -75,7 +76,10 @@ SIZES = (
 )
 
 
-@pytest.mark.parametrize("name", ["conv2d", "conv1x1", "depthwise", "operator-1"])
+@pytest.mark.parametrize(
+    "name",
+    ["conv2d", "conv1x1", "depthwise", pytest.param("operator-1", marks=pytest.mark.slow)],
+)
 def test_convolutions(name):
     kernels = []
     for number, sizes in enumerate(SIZES):

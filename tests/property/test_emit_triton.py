@@ -163,7 +163,8 @@ def compiled(text: str, folder: Path, which: str) -> list:
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("name", [pytest.param("conv2d", marks=pytest.mark.slow), "operator-1"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["conv2d", "operator-1"])
 def test_kernels_compile_to_cubins_without_a_gpu(name, tmp_path):
     report = compiled(products(with_sizes(ZOO[name], N=8)), tmp_path, "first")
     assert {capability for _, capability, _, _ in report} == {80, 90}

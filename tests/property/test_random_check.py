@@ -48,7 +48,10 @@ def test_the_mix_has_enough_of_everything():
     assert counts["derived weight coordinate"] / OPERATORS > 0.4
 
 
-@pytest.mark.parametrize("emitter", ALL_MUTATIONS)
+@pytest.mark.parametrize(
+    "emitter",
+    [pytest.param(e, marks=() if e == "pytorch" else pytest.mark.slow) for e in ALL_MUTATIONS],
+)
 def test_every_known_bug_is_caught(emitter):
     reason = emitters.get(emitter).available()
     if reason is not None:

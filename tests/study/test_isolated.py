@@ -13,6 +13,7 @@ import pytest
 
 from syno import UserError
 from syno.runs import processes
+from syno.study.evaluate import server_process
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibleError
 from syno.study.observer import Observer
@@ -266,7 +267,8 @@ def test_what_cannot_go_to_another_process_is_refused_with_what_to_do(folder):
     assert "isolate=False" in str(caught.value)
 
 
-def test_an_evaluator_that_cannot_be_made_says_why():
+def test_an_evaluator_that_cannot_be_made_says_why(monkeypatch):
+    monkeypatch.setattr(server_process, "_MODULE", "quick_server")  # without torch's compiler
     with pytest.raises(UserError, match=r"^there is no such data$"):
         IsolatedEvaluator(functools.partial(hostile.make_broken, "mistake")).start()
     with pytest.raises(NotPossibleError, match="ZeroDivisionError: the evaluator cannot be made"):

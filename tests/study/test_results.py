@@ -292,6 +292,7 @@ def _own_file(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_the_command_exports_a_network_of_a_module_and_of_a_model(searched, tmp_path, capsys):
     found, _, path = searched
     line = ["export-network", "--store", path, "--key", found.best.key[:8]]

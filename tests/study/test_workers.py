@@ -267,6 +267,7 @@ def rows(store: Store, table: str) -> list[dict[str, Any]]:
         return raw_rows(connection, schema.metadata.tables[table])
 
 
+@pytest.mark.slow
 def test_a_worker_with_a_full_disk_leaves_its_trials_to_others(store, tmp_path):
     study = begun(store)
 

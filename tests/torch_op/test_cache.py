@@ -106,6 +106,7 @@ library.kernel_compiler = lambda real=library.kernel_compiler: dataclasses.repla
 """
 
 
+@pytest.mark.slow
 def test_another_process_loads_a_kernel_by_its_key(own_cache):
     key, *_ = _output(_start(MAKE, own_cache))[0].split()
     made = set((own_cache / "native").iterdir())
