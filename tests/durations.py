@@ -9,7 +9,7 @@ class Durations:
     """Sums what the phases of a test took; slow tests, which few runs have, do not count."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._cache = config.cache
+        self._cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
         self._seconds: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
