@@ -46,6 +46,28 @@ def postgresql() -> Iterator[str]:
         yield url
 
 
+def _state() -> dict[str, object]:
+    """What belongs to the whole process, and so to all tests in it."""
+    found: dict[str, object] = {"folder": os.getcwd(), "Ctrl-C": signal.getsignal(signal.SIGINT)}
+    found |= {k: v for k, v in os.environ.items() if k.startswith(("SYNO_", "OMP_", "CUDA_"))}
+    if (torch := sys.modules.get("torch")) is not None:
+        found["gradients"] = torch.is_grad_enabled()
+        found["type"] = torch.get_default_dtype()
+        found["threads"] = torch.get_num_threads()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """A test that changes the process for those that follow is at fault, and not they."""
+    before = _state()
+    yield
+    after = _state()
+    if "type" not in before:  # torch was not loaded yet
+        after = {name: value for name, value in after.items() if name in before}
+    assert after == before, "this test leaves the process changed"
+
+
 _FIRST_CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
