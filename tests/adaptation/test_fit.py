@@ -209,6 +209,7 @@ def test_a_direct_step_leaves_no_gradient(name):
     assert direct > 0
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_fits_runs(tmp_path):
     out = tmp_path / "fit.json"
     sizes = ("--channels", "16", "--size", "4", "--images", "64", "--rounds", "1")

@@ -62,6 +62,7 @@ def test_other_weights_are_noticed(name, tmp_path):
     assert "of its absolute terms" in run.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMITTERS)
 def test_what_is_loaded_takes_other_batches(name, tmp_path):
     written = export(

@@ -29,6 +29,7 @@ def timed(net: nn.Module, operators: dict[str, Operator], batch: int = 1) -> Slo
     return time_slots(net, operators, example, rounds=20)
 
 
+@pytest.mark.slow
 def test_times_are_sums_over_slots() -> None:
     net = template(width=4, stages=2, layers=2)
     operators = {name: fitted(name, net) for name in ("conv2d", "depthwise-separable")}

@@ -76,14 +76,14 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
         "channels-last",
         pytest.param("inductor", marks=pytest.mark.slow),
         "onnxruntime",
-        "onnxruntime-int8",
+        pytest.param("onnxruntime-int8", marks=pytest.mark.slow),
         "openvino",
-        "openvino-default",
-        "openvino-int8",
-        "tvm",
+        pytest.param("openvino-default", marks=pytest.mark.slow),
+        pytest.param("openvino-int8", marks=pytest.mark.slow),
+        pytest.param("tvm", marks=pytest.mark.slow),
         "syno",
         "syno-cpp",
-        "syno-cpp-bf16",
+        pytest.param("syno-cpp-bf16", marks=pytest.mark.slow),
     ],
 )
 def test_an_engine_computes_what_the_network_computes(name: str) -> None:
@@ -280,7 +280,7 @@ class Slow(nn.Module):
         return y
 
 
-@pytest.mark.parametrize("name", ["syno", "syno-cpp"])
+@pytest.mark.parametrize("name", ["syno", pytest.param("syno-cpp", marks=pytest.mark.slow)])
 def test_engines_of_syno_know_the_time_of_their_layers(name: str) -> None:
     if not engine.available([name]):
         pytest.skip(f"the inference engine {name} is not installed")
@@ -317,6 +317,7 @@ def test_bars_are_grouped_by_network_with_the_line_of_the_rival(
     assert line.get_xdata()[0] == rival.median_ms
 
 
+@pytest.mark.slow
 def test_a_network_that_onnx_runtime_cannot_run_is_a_failure_of_that_engine() -> None:
     """Its matrix products of INT8 want one zero point for all columns."""
     pytest.importorskip("onnxruntime")

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import syno
+from marks import with_slow
 from syno import layer_report
 from syno.network import models
 from syno.network.models import build, built, slots
@@ -70,7 +71,7 @@ def assert_same_tensors(copied: nn.Module, before: Held) -> None:
     assert len(twins) == len({id(twin) for twin in twins.values()})
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", with_slow(SMALL, "timm/vit_tiny_patch16_224", "efficientnet_v2_s"))
 def test_slots_change_nothing_and_operators_run_forward_and_backward(name: str) -> None:
     net = made(name)
     held = held_by(net)
@@ -97,7 +98,10 @@ def test_slots_change_nothing_and_operators_run_forward_and_backward(name: str) 
     torch.testing.assert_close(slotted.eval()(x).shape, before.shape)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "vit_b_16", "convnext_tiny", "gpt2", "densenet121"])
+@pytest.mark.parametrize(
+    "name",
+    with_slow(["resnet18", "vit_b_16", "convnext_tiny", "gpt2", "densenet121"], "densenet121"),
+)
 def test_the_original_as_an_operator_is_the_same_function(name: str) -> None:
     """Weights of stride-1 convolutions and projections go into operators; the rest stays."""
     net = made(name)

@@ -16,7 +16,7 @@ import pytest
 from syno.runs import processes
 from syno.store import Store
 from syno.study import Study, run
-from syno.study.evaluate import ahead, isolated_evaluator
+from syno.study.evaluate import ahead, isolated_evaluator, server_process
 from syno.study.evaluate.ahead import Ahead
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 
@@ -93,10 +93,13 @@ def test_the_end_of_a_block_kills_it():
     until(lambda: processes.activity(child).has_ended)
 
 
-@pytest.fixture(autouse=True)
-def two_cores(monkeypatch):
-    """With one core, nothing is compiled ahead."""
-    monkeypatch.setattr(isolated_evaluator, "usable_cores", lambda: 2)
+@pytest.fixture(scope="module", autouse=True)
+def two_cores():
+    """With one core, nothing is compiled ahead; without torch's compiler, processes are quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isolated_evaluator, "usable_cores", lambda: 2)
+        patch.setattr(server_process, "_MODULE", "quick_server")
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -134,6 +134,7 @@ class Interrupted(FakeRungs):
         return super().evaluate(operator, rung)
 
 
+@pytest.mark.slow
 def test_interrupted_at_any_evaluation_it_prunes_the_same_after_a_resume(store):
     few = settings(evaluations=9)
     whole = FakeRungs()

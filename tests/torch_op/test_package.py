@@ -93,9 +93,8 @@ def test_a_package_of_another_machine_is_not_run(written, tmp_path):
     assert "syno.codegen.torch_op.load_package" in said
 
 
-@pytest.mark.parametrize(
-    "environment", [pytest.param({}, marks=pytest.mark.slow), {"CXX": "no-such-compiler"}]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", [{}, {"CXX": "no-such-compiler"}])
 def test_syno_loads_a_package_with_another_cache_and_without_a_compiler(
     written, tmp_path, environment
 ):

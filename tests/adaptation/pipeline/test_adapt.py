@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import syno
+from marks import slow_but
 from syno import UserError
 from syno.adaptation.pipeline import adapt as pipeline
 from syno.adaptation.pipeline import fine_tuning, page, screening
@@ -118,7 +119,9 @@ def test_an_adaptation_that_is_repeated_computes_nothing_again(found, trained, d
     torch.testing.assert_close(again.networks[0].net(x), found.networks[0].net(x))
 
 
-@pytest.mark.parametrize("phase", ["candidates", "scores", "choice", "fine-tuning macs 0.6x"])
+@pytest.mark.parametrize(
+    "phase", slow_but(["candidates", "scores", "choice", "fine-tuning macs 0.6x"], "scores")
+)
 def test_an_interrupted_adaptation_goes_on(phase, found, trained, data, tmp_path):
     store = str(tmp_path / "runs.db")
     count = 0
@@ -143,6 +146,7 @@ def test_an_interrupted_adaptation_goes_on(phase, found, trained, data, tmp_path
     assert len(findings) == len(set(findings))
 
 
+@pytest.mark.slow
 def test_a_half_trained_network_continues_without_another_fit(trained, data, tmp_path, monkeypatch):
     def interrupt(now, done, total, remark):
         if now.startswith("fine-tuning") and done > total / 2:
@@ -178,6 +182,7 @@ def test_without_a_compiler_a_note_says_that_all_is_eager(trained, data, tmp_pat
     ]
 
 
+@pytest.mark.slow
 def test_weights_that_are_gone_are_trained_again(trained, data):
     with Store.open("sqlite://") as store:  # which keeps no weights
         one = adapt(trained, data, store, name="one")
@@ -185,6 +190,7 @@ def test_weights_that_are_gone_are_trained_again(trained, data):
         assert [each.row.macs for each in again.networks] == [row.row.macs for row in one.networks]
 
 
+@pytest.mark.slow
 def test_of_two_that_adapt_at_once_the_second_is_refused(trained, data, tmp_path):
     url = str(tmp_path / "runs.db")
     said = []
@@ -229,6 +235,7 @@ def test_another_goal_continues_an_adaptation(found, trained, data, store):
     assert "fine-tuning macs 0.4x" in seen and "fine-tuning macs 0.6x" not in seen
 
 
+@pytest.mark.slow
 def test_times_decide_nothing_about_a_goal_for_macs(found, trained, data, tmp_path, monkeypatch):
     measured = screening.slot_latencies
 
@@ -248,6 +255,7 @@ def test_times_decide_nothing_about_a_goal_for_macs(found, trained, data, tmp_pa
     assert all(torch.equal(v, weights[k]) for k, v in second.net.state_dict().items())
 
 
+@pytest.mark.slow
 def test_a_goal_for_another_resource_has_candidates_of_its_own(trained, data, tmp_path):
     store = str(tmp_path / "runs.db")
     one = adapt(trained, data, store, name="one")
@@ -262,6 +270,7 @@ def test_a_goal_for_another_resource_has_candidates_of_its_own(trained, data, tm
     assert again.rows == one.rows
 
 
+@pytest.mark.slow
 def test_neighbors_of_good_candidates_are_tried(found, trained, data, tmp_path):
     store = str(tmp_path / "runs.db")
     more = adapt(trained, data, store, name="one", options=options(mutations=8, keep=4))
@@ -277,6 +286,7 @@ def test_neighbors_of_good_candidates_are_tried(found, trained, data, tmp_path):
     assert sources <= {"given", "mutation", "network"}
 
 
+@pytest.mark.slow
 def test_a_goal_for_the_slots_alone(trained, data, tmp_path):
     found = adapt(trained, data, str(tmp_path / "runs.db"), macs=None, slots="0.95x")
     (network,) = found.networks
@@ -297,6 +307,7 @@ def test_choices_are_made_again_until_nothing_better_comes(found, store):
         assert stored[" ".join(map(str, choice))] == far
 
 
+@pytest.mark.slow
 def test_further_seeds_are_added_when_an_adaptation_is_continued(trained, data, tmp_path):
     store = str(tmp_path / "runs.db")
     one = adapt(trained, data, store, name="one")
@@ -353,6 +364,7 @@ def test_an_unknown_option_names_its_group():
         syno.adapt(Net(), None, samples=3)
 
 
+@pytest.mark.slow
 def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeypatch):
     monkeypatch.setattr(rivals, "_ENGINES", ("channels-last",))
     monkeypatch.setattr(rivals, "_INT8_ENGINES", ())
@@ -439,6 +451,7 @@ def test_the_results_are_written(found, tmp_path):
         found.network("9x")
 
 
+@pytest.mark.slow
 def test_the_networks_are_timed_in_several_engines(found, tmp_path):
     timed = copy.copy(found)
     compared = timed.compare(["syno"], rounds=3)
