@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import syno
+from marks import slow_but
 from syno.codegen import native
 from syno.operators import zoo
 from syno.runs.cache_folder import cache_folder
@@ -81,12 +82,12 @@ def test_folded_weights_give_the_same():
 
 @pytest.mark.parametrize(
     "first",
-    [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(9, len(zoo.names()), 9))],
+    slow_but(range(0, len(zoo.names()), 3), 0),
 )
 def test_touches_no_memory_but_its_own(first):
     # In a process of its own: a page that must not be touched kills it.
     script = Path(__file__).with_name("guarded_pages.py")
-    names = zoo.names()[first : first + 9]
+    names = zoo.names()[first : first + 3]
     result = subprocess.run(
         [sys.executable, script, *names], capture_output=True, text=True, check=False
     )

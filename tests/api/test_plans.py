@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from marks import slow_but
 from syno import UserError
 from syno.codegen import native
 from syno.codegen.native import trial
@@ -103,6 +104,7 @@ def test_a_plan_without_a_chance_is_not_timed_further(cache, monkeypatch):
     assert choose_plan(OPERATOR, SIZES, limit=3, rounds=30, again=True).times[0].rounds == 6
 
 
+@pytest.mark.slow
 def test_plans_with_the_same_code_are_timed_once(cache):
     operator = zoo.load("operator-2")
     sizes = kernels.sizes(operator, 64, 7, 1)
@@ -185,13 +187,13 @@ def test_the_choice_is_measured_once(cache, monkeypatch):
 @pytest.mark.parametrize(
     "change",
     [
-        {"binding": SIZES | {"C_out": 8}},
-        {"binding": SIZES | {"N": 2}},
+        pytest.param({"binding": SIZES | {"C_out": 8}}, marks=pytest.mark.slow),
+        pytest.param({"binding": SIZES | {"N": 2}}, marks=pytest.mark.slow),
         {"emitter": "pytorch"},
         {"limit": 3},
-        {"threads": 2},
+        pytest.param({"threads": 2}, marks=pytest.mark.slow),
         {"fold_weights": True},
-        {"again": True},
+        pytest.param({"again": True}, marks=pytest.mark.slow),
     ],
     ids=lambda change: "".join(change),
 )
@@ -233,21 +235,21 @@ def _without_a_time(held):
     return json.dumps(held)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda held: "",
-        lambda held: "{}",
-        lambda held: "[1, 2]",
-        lambda held: "nan",
-        lambda held: json.dumps(held)[:-20],
-        lambda held: json.dumps({"choice": 3, "sum": "x"}),
-        lambda held: "\x00\xff",
-        _edited,
-        _of_an_older_version,
-        _without_a_time,
-    ],
+DAMAGES = (
+    _edited,
+    _of_an_older_version,
+    lambda held: json.dumps(held)[:-20],
+    lambda held: "",
+    lambda held: "{}",
+    lambda held: "[1, 2]",
+    lambda held: "nan",
+    lambda held: json.dumps({"choice": 3, "sum": "x"}),
+    lambda held: "\x00\xff",
+    _without_a_time,
 )
+
+
+@pytest.mark.parametrize("damage", slow_but(DAMAGES, *DAMAGES[:3]))
 def test_a_damaged_or_old_entry_is_measured_again(damage, cache, monkeypatch):
     timed_as(monkeypatch, 1.0, 2.0)
     first = choose_plan(OPERATOR, SIZES, limit=2)
@@ -259,6 +261,7 @@ def test_a_damaged_or_old_entry_is_measured_again(damage, cache, monkeypatch):
     assert [file.name for file in cache.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(cache):
     program = textwrap.dedent(f"""
         from syno.operators import zoo

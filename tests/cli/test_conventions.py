@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 from tests.study.fakes import FakeEvaluator, FakeSpace
 
 import syno
+from marks import with_slow
 from syno._util.tables import Table
 from syno.cli import framework, output
 from syno.cli.main import cli
@@ -292,7 +293,7 @@ def test_the_clock_counts_only_the_steps_of_this_run(monkeypatch: pytest.MonkeyP
 # Presets and models.
 
 
-@pytest.mark.parametrize("preset", syno.Specification.presets())
+@pytest.mark.parametrize("preset", with_slow(syno.Specification.presets(), "paper/gpt2"))
 def test_every_preset_works_in_sample_and_enumerate(preset: str) -> None:
     sampled = invoke("sample", "--preset", preset, "--count", "1", "--max-nodes", "2000")
     assert sampled.exit_code == 0, sampled.output

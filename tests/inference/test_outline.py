@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import syno
+from marks import with_slow
 from syno import models, zoo
 from syno.inference.compiled_network import compile_prepared
 from syno.inference.prepare import prepare
@@ -45,7 +46,7 @@ def with_operator(template, name, count=None):
     return net.eval()
 
 
-@pytest.mark.parametrize("name", ["operator-1", "conv2d"])
+@pytest.mark.parametrize("name", with_slow(["operator-1", "conv2d"], "conv2d"))
 def test_it_gives_what_a_trace_gives(template, example, outline, name):
     net = with_operator(template, name)
     compiled = compile_prepared(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from marks import slow_but, with_slow
 from syno import Operator, UserError
 from syno.codegen import native
 from syno.codegen.emitters import Case
@@ -94,6 +95,7 @@ def test_convolutions(name):
     _check_all(kernels)
 
 
+MORE_STRIDED = [(7, 2), (2, 2), (5, 3), (4, 2)]
 STRIDED = """syno operator 1
 out [N, C_out, H, W]
 in [N, C_in, s*H, s*W]
@@ -109,7 +111,9 @@ match o0 r0 c2 c3
 """
 
 
-@pytest.mark.parametrize(("k", "s"), [(3, 2), (7, 2), (2, 2), (5, 3), (4, 2)])
+@pytest.mark.parametrize(
+    ("k", "s"), [(3, 2), *(pytest.param(*x, marks=pytest.mark.slow) for x in MORE_STRIDED)]
+)
 def test_strided_convolutions(k, s):
     operator = Operator.from_text(STRIDED)
     kernels = [
@@ -150,7 +154,7 @@ PLAIN_FLAGS = [flag for flag in native.QUICK_FLAGS if not flag.startswith("-marc
     ("compiler", "flags"),
     [
         ("g++", [*PLAIN_FLAGS, "-mavx2", "-mfma"]),
-        ("g++", [*PLAIN_FLAGS, "-msse2"]),
+        pytest.param("g++", [*PLAIN_FLAGS, "-msse2"], marks=pytest.mark.slow),
         *([("clang++", native.QUICK_FLAGS)] if shutil.which("clang++") else []),
     ],
 )
@@ -282,7 +286,7 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("bug", MUTATIONS)
+@pytest.mark.parametrize("bug", slow_but(MUTATIONS, *list(MUTATIONS)[:3]))
 def test_a_known_bug_is_caught(bug):
     kernel, pattern, replacement = MUTATIONS[bug]
     (right,) = compiled([kernel])
@@ -384,7 +388,7 @@ match o0 o1 c1 c2
 }
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", with_slow(WINDOWS, "depthwise"))
 def test_windows_over_rows(name):
     operator = Operator.from_text(WINDOWS[name])
     kernels = []
@@ -414,7 +418,7 @@ def test_windows_over_rows_load_what_they_share_once():
 
 
 # Blocks of few rows with channels inside, whose rows are vectors together.
-@pytest.mark.parametrize("name", ["block-diagonal", "monarch"])
+@pytest.mark.parametrize("name", with_slow(["block-diagonal", "monarch"], "monarch"))
 def test_rows_of_small_blocks(name):
     kernels = []
     for rows, terms, blocks, tokens in ((4, 4, 16, 9), (2, 3, 20, 5), (7, 5, 9, 3), (3, 4, 5, 1)):

@@ -111,6 +111,7 @@ def test_what_does_not_compile_is_eager_and_the_trial_goes_on(evaluator, operato
     assert outcome.measurement is not None
 
 
+@pytest.mark.slow
 def test_what_a_trial_needs_is_compiled_ahead(evaluator, operator, tmp_path, monkeypatch):
     alone = dataclasses.replace(evaluator)
     outcome = alone.evaluate(operator)

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import syno
+from marks import with_slow
 from syno import UserError
 from syno.data.custom import custom_evaluation
 from syno.network.surgery import slot_bindings
@@ -118,7 +119,7 @@ def test_layers_that_follow_a_mean_are_not_lost_to_a_small_resolution():
     assert network.in_words() == "operators replace 1 of 3 layers with 99% of the MACs: conv"
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", with_slow(NETWORKS, "larger volumes"))
 def test_the_layers_and_the_space_of_a_search_are_chosen_by_the_network(name):
     make, shape, names, wanted = NETWORKS[name]
     network = prepared(make(), *shape)

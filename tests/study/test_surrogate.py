@@ -117,6 +117,7 @@ def test_a_small_pool_has_the_neighbors_of_the_best():
     assert operator.key in near
 
 
+@pytest.mark.slow
 def test_the_model_may_be_selected_by_cross_validation():
     members = small_members()
     entries = tuple(

@@ -148,6 +148,7 @@ def test_an_adaptation_keeps_its_time(trained, data, tmp_path) -> None:
     assert again.hours == found.hours == pytest.approx(12 / 3600)
 
 
+@pytest.mark.slow
 def test_an_adaptation_with_time_trains_longer(trained, data, tmp_path) -> None:
     told = []
     adapted(
