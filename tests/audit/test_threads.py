@@ -39,6 +39,7 @@ def alone(table):
     return found, ran
 
 
+@pytest.mark.slow
 def test_every_public_name_is_called(alone):
     _, ran = alone
     code = public_code()

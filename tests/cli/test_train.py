@@ -433,8 +433,8 @@ def test_sigterm_pauses_and_the_same_command_goes_on(here: Path, isolate: str) -
     command = ["conv2d", "--data", "digits", "--model-option", "width=8", "--name", "long"]
     command += ["--seeds", "2", "--checkpoints", "states", "--no-latency", "--json"]
     # Enough that the processes of --isolate, which do not wait, are not done when they are stopped.
-    epochs = "4" if isolate == "--no-isolate" else "40"
-    command += ["--epochs", epochs, "--images", "500", "--kernels", "eager"]
+    epochs = "2" if isolate == "--no-isolate" else "40"
+    command += ["--epochs", epochs, "--images", "200", "--kernels", "eager"]
     code = ["-c", WAITING] if isolate == "--no-isolate" else ["-m", "syno.cli"]
     launched = [sys.executable, *code, "train", *command, "--store", "paused.db", isolate]
     command.append("--no-isolate")

@@ -32,6 +32,7 @@ except RuntimeError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", FAILED], ids=["first", "after-a-failure"])
 def test_torchvision_is_imported_once_whether_or_not_its_compiled_part_loads(before: str) -> None:
     done = subprocess.run(

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from marks import slow_but, with_slow
 from syno import Operator
 from syno.codegen.emitters import Case
 from syno.codegen.emitters.training import EMITTER, Training
@@ -40,12 +41,13 @@ def integers(shape, random):
     return random.integers(-3, 4, shape).astype(np.float32)
 
 
-def test_random_operators_agree_with_the_interpreter():
-    result = random_check(30, 3_000_000, emitters=("training",))
+@pytest.mark.parametrize("count", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_random_operators_agree_with_the_interpreter(count):
+    result = random_check(count, 3_000_000, emitters=("training",))
     assert [f"{m.seed}: {m.smallest or m.failure}" for m in result.mismatches] == []
 
 
-@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("images", with_slow([1, 3], 1))
 def test_blocks_of_the_batch_of_any_size_agree(images):
     emitter = Training(images=images)
     found = (random_case(seed).case for seed in range(7_000, 7_060))
@@ -104,7 +106,7 @@ BUGS = {
 }
 
 
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.parametrize("bug", slow_but(BUGS, *list(BUGS)[:2]))
 def test_a_bug_in_the_gradients_is_caught(bug):
     case, *changes = BUGS[bug]
     source = EMITTER.source(case)

@@ -123,6 +123,7 @@ def test_an_evaluate_function_decides_what_an_operator_is_worth():
     assert evaluation.latency_ratio > 0
 
 
+@pytest.mark.slow
 def test_an_evaluate_function_runs_in_processes_of_its_own_where_it_can_be_imported():
     slots = syno.substitute(own.network(), example_input=torch.zeros(1, 3, 8, 8))
     separate = FAST | {"isolation": IsolationOptions(isolate=True)}

@@ -224,7 +224,11 @@ def test_weights_of_the_front_are_kept_and_others_deleted(searched):
 
 
 @pytest.mark.parametrize(
-    ("key", "format"), [("best", "torch-network"), ("baseline", "cpp-network")]
+    ("key", "format"),
+    [
+        ("best", "torch-network"),
+        pytest.param("baseline", "cpp-network", marks=pytest.mark.slow),
+    ],
 )
 def test_a_trained_network_is_exported_and_runs_without_syno(searched, tmp_path, key, format):
     from syno.codegen.export import formats

@@ -54,6 +54,7 @@ def weights(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_projections_are_adapted_and_stay_causal(text, weights, tmp_path) -> None:
     told = []
     found = syno.adapt(
