@@ -127,6 +127,7 @@ def test_rows_in_int8_stand_behind_those_in_float32(stored: tuple[Path, dict[str
     assert {e.precision for e in (*summary.evaluations, *summary.baselines)} == {"float32"}
 
 
+@pytest.mark.slow
 def test_int8_is_added_to_a_training_that_is_there(here: Path) -> None:
     options = [*QUICK, "--store", "r.db", "--name", "a", "--json"]
     first = json.loads(run("conv1x1", *options).stdout)["results"]
@@ -404,6 +405,7 @@ def test_an_operator_that_crashes_or_hangs_is_a_row_among_others(
     assert (apart["accuracy"], apart["losses"]) == (alone["accuracy"], alone["losses"])
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_refused_before_anything_is_trained(here: Path) -> None:
     result = run("conv1x1", *ISOLATED, "--memory-limit", "20M")
     assert result.exit_code == 2

@@ -90,6 +90,7 @@ def test_what_stands_around_the_layers_of_gpt2_is_part_of_them(tokens):
     assert len(lower(prepared.graph).steps) == 2 + 3 + 1 + 5
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_gpt2_is_compiled_for_any_batch(tokens):
     net = gpt2()
@@ -113,6 +114,7 @@ def test_token_ids_are_checked(tokens, tmp_path):
     assert network(tokens.numpy()[:0]).shape == (0, 12, 50)
 
 
+@pytest.mark.slow
 def test_the_format_checks_a_language_model(tokens, tmp_path):
     net = gpt2(layers=1)
     chosen = formats.get("cpp-network", networks=True)

@@ -15,9 +15,9 @@ ONCE_WRONG = (107, 1, 8)
 
 
 def test_random_operators_touch_their_own_memory_alone():
-    assert sanitized.findings((0, 2), 300) == []
+    assert sanitized.findings((0,), 300) == []
 
 
 @pytest.mark.slow
 def test_a_thousand_random_operators_touch_their_own_memory_alone():
-    assert sanitized.findings((*ONCE_WRONG, *range(1000, 2000)), 4 * 3600) == []
+    assert sanitized.findings((*ONCE_WRONG, 2, *range(1000, 2000)), 4 * 3600) == []

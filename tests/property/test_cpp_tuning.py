@@ -58,7 +58,7 @@ def on_threads(function: Function, x: Array, weights: list[Array]) -> Array:
     return results[0]
 
 
-@pytest.mark.parametrize("channels", [8, 24])
+@pytest.mark.parametrize("channels", [8, pytest.param(24, marks=pytest.mark.slow)])
 def test_tuned_operators_of_the_zoo_are_right(channels: int) -> None:
     rng = random.Random(SEED + channels)
     cases: list[tuple[Case, str]] = []

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import quiet_end  # the other process imports it by this name, too
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not processes.is_supported(), reason="needs Linux")
 def test_extensions_find_no_leaks_where_evaluations_were_forked(capfd):
     """Torch imports triton there, if it is installed; what stays frozen counts as leaked."""

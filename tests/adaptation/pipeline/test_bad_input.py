@@ -126,6 +126,7 @@ def test_activations_that_are_not_finite_are_refused(trained, data, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_a_limit_of_memory_for_activations_changes_no_fit(trained, data, tmp_path):
     """The activations of a slot need 0.5 MiB or more, those of all more than the limit of 1 MiB."""
     usual = adapt(trained, data, str(tmp_path / "a.db"))
