@@ -15,7 +15,10 @@ COMMANDS = [
     ["verify", "--random", "2", "--emitters", "pytorch", "--jobs", "1"],
     ["rules", "effect", "--preset", "paper/resnet18", "--depth", "3", "--only", "R1a"],
     ["experiment", "canonical-rate", "--preset", "paper/resnet18", "--samples", "2"],
-    ["experiment", "distance-ablation", "--preset", "paper/resnet18", "--trials", "2000"],
+    pytest.param(
+        ["experiment", "distance-ablation", "--preset", "paper/resnet18", "--trials", "2000"],
+        marks=pytest.mark.slow,
+    ),
 ]
 
 
