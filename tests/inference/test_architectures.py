@@ -64,6 +64,7 @@ def test_gpt2_is_one_library(tokens, tmp_path):
     assert_close(network(tokens.numpy().astype(np.int32)), expected)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_gpt2_with_operators_is_one_library(tokens, tmp_path):
     net = models.slots(gpt2(), example=tokens[:1])
@@ -232,9 +233,8 @@ def test_a_unet_is_one_library(up, tmp_path):
     assert all(row.kernel for row in compiled.rows if row.kind == "convolution")
 
 
-@pytest.mark.parametrize(
-    "name", ["transposed-conv", pytest.param("sub-pixel-conv", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["transposed-conv", "sub-pixel-conv"])
 @torch.no_grad()
 def test_a_unet_with_operators_that_enlarge_maps_is_one_library(name, tmp_path):
     torch.manual_seed(0)
@@ -270,6 +270,7 @@ class Deep(nn.Module):
         return self.head(self.up(self.down(x)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimensions", "size"), [(1, (8,)), (3, (4, 6, 8))])
 @torch.no_grad()
 def test_signals_and_volumes_are_one_library_with_operators_and_without(dimensions, size, tmp_path):
@@ -353,6 +354,7 @@ class Causal(nn.Module):
         return self.head(F.relu(self.down(x)))
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_a_causal_network_is_one_library(tmp_path):
     torch.manual_seed(0)

@@ -159,6 +159,7 @@ def _pack(seed: int) -> Layer | None:
     return None if case.operator.batch is None else Layer(case.operator, case.binding)
 
 
+@pytest.mark.slow
 def test_random_operators_as_layers_compute_the_same() -> None:
     seen, layers, left = 0, 0, 0
     for seed in range(70):
