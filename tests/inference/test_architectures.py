@@ -170,7 +170,8 @@ class Vit(nn.Module):
         return self.head(self.norms[4](x)[:, 0])
 
 
-@pytest.mark.parametrize("fused", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("fused", [True, False])
 @torch.no_grad()
 def test_a_vision_transformer_is_one_library(fused, tmp_path):
     torch.manual_seed(0)

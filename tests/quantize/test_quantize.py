@@ -219,6 +219,7 @@ def values(value: Any) -> Any:
     return value.dequantize() if isinstance(value, torch.Tensor) else value
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
 def test_moves_are_the_same_in_int8() -> None:
     seen: set[str] = set()

@@ -266,6 +266,7 @@ def test_survivors_of_a_search_go_on_from_their_checkpoints(tmp_path):
     assert not (tmp_path / "isolated.db.checkpoints").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not processes.is_supported(), reason="needs Linux")
 def test_a_failure_without_an_answer_is_stored_at_its_rung(tmp_path, operator):
     data = datasets(LADDER, "digits", None)

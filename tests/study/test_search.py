@@ -59,6 +59,7 @@ def path(tmp_path):
     return str(tmp_path / "runs.db")
 
 
+@pytest.mark.slow
 def test_a_module_of_the_users_own_is_searched_and_resumed(path):
     net = own_net()
     before = {name: value.clone() for name, value in net.state_dict().items()}

@@ -21,19 +21,17 @@ TEST(Interrupt, EndsALoopWithWhatTheCheckThrows) {
   });
   InterruptPoll poll;
   const auto loop = [&] {
-    while (seconds_since(start) < 20) poll();
+    for (;;) poll();
   };
   EXPECT_THROW(loop(), std::runtime_error);
-  EXPECT_LT(seconds_since(start), 10);
 }
 
-TEST(Interrupt, IsAskedAboutEveryFiftyMilliseconds) {
+TEST(Interrupt, IsAskedAgainAndAgainButNotWithinFiftyMilliseconds) {
   int asked = 0;
   const InterruptScope scope([&] { ++asked; });
   const auto start = Clock::now();
-  while (seconds_since(start) < 0.4) check_interrupt();
-  EXPECT_GE(asked, 2);
-  EXPECT_LE(asked, 8);
+  while (asked < 4) check_interrupt();
+  EXPECT_GE(seconds_since(start), 3 * 0.05);
 }
 
 TEST(Interrupt, OnlyTheInnermostScopeOfTheThreadIsAsked) {

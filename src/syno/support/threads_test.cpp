@@ -87,11 +87,10 @@ TEST(Threads, TheCallingThreadEndsWhatIsSharedOut) {
 TEST(Threads, TheFirstExceptionEndsTheOthersAndIsThrown) {
   // Threads that never end by themselves, the calling one among them.
   for (const std::size_t failing : {0U, 1U, 3U}) {
-    const auto start = Clock::now();
     const auto run = [&] {
       run_on_threads(4, [&](std::size_t t) {
         if (t == failing) throw std::runtime_error("thread " + std::to_string(t));
-        while (seconds_since(start) < 20) check_interrupt();
+        for (;;) check_interrupt();
       });
     };
     try {
@@ -100,7 +99,6 @@ TEST(Threads, TheFirstExceptionEndsTheOthersAndIsThrown) {
     } catch (const std::runtime_error& error) {
       EXPECT_EQ(error.what(), "thread " + std::to_string(failing));
     }
-    EXPECT_LT(seconds_since(start), 10);
   }
 }
 
@@ -113,11 +111,10 @@ TEST(Threads, AnInterruptOfTheCallingThreadEndsThemWhereverItIs) {
     const auto run = [&] {
       run_on_threads(3, [&](std::size_t t) {
         if (t == 0 && waits) return;
-        while (seconds_since(start) < 20) check_interrupt();
+        for (;;) check_interrupt();
       });
     };
     EXPECT_THROW(run(), std::runtime_error);
-    EXPECT_LT(seconds_since(start), 10);
   }
 }
 
