@@ -10,6 +10,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from syno.store import (
@@ -49,6 +50,12 @@ class FakeOperator:
             "split": number(self.text + "split", 2),
             "contract": 2 if number(self.text + "weights", 10) == 0 else 1,
         }
+
+    @property
+    def _core(self) -> SimpleNamespace:
+        """What a search reads of an operator in C++."""
+        counts = self.primitives()
+        return SimpleNamespace(windows=counts["unfold"], weights=counts["contract"])
 
 
 class FakeSpace:

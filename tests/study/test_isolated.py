@@ -225,8 +225,8 @@ def test_an_interruption_ends_the_evaluation_at_once(evaluator, interrupt, monke
     evaluator.start()
     server = evaluator._server.pid
     soon = Watch(lambda _: threading.Timer(0.1, interrupt).start())
-    monkeypatch.setattr(evaluator, "_observer", soon)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(evaluator, "_observer", soon)
         evaluator.evaluate("hang")
     with pytest.raises(ProcessLookupError):
         os.kill(server, 0)
