@@ -20,7 +20,7 @@ RUNNABLE = [
 
 
 # Pages whose examples compile, train or export whole networks.
-LONG = ("code.md", "first-hour.md", "inference.md", "report.md")
+LONG = ("code.md", "first-hour.md", "inference.md")
 CASES = [
     pytest.param(page, marks=pytest.mark.slow if page.name in LONG else (), id=name(page))
     for page in RUNNABLE
