@@ -83,6 +83,7 @@ def test_a_network_without_an_operator_is_one_library(tmp_path: Path) -> None:
     torch.testing.assert_close(y, expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", [(), ("--preset", "paper/resnet18")])
 def test_an_operator_of_the_zoo_takes_the_sizes_of_the_slots(
     preset: tuple[str, ...], tmp_path: Path

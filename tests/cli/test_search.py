@@ -106,6 +106,7 @@ def test_what_was_found_can_be_shown_verified_exported_and_reported(
     assert key[:8] in (folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_network_of_a_study_is_exported_as_it_was_trained(
     found: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_preset_of_the_paper_brings_its_model(
     assert sum(row["status"] == "slot" for row in found) == layers
 
 
+@pytest.mark.slow
 def test_a_preset_with_another_coefficient_is_searched_and_the_lack_of_windows_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

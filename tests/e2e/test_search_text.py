@@ -136,6 +136,7 @@ def test_the_test_part_is_read_by_the_final_report_alone(found: str, tmp_path: P
     assert (tmp_path / "front.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_an_operator_that_reads_ahead_is_rejected_before_training(
     text: Path, tmp_path: Path
 ) -> None:

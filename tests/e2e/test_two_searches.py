@@ -51,6 +51,7 @@ def test_two_that_resume_at_once_share_the_evaluations(tmp_path, url):
     assert len({line.split()[2] for line in both.lines("begin")[2:]}) == 2  # both did some
 
 
+@pytest.mark.slow
 def test_promotions_of_two_follow_from_the_results_that_were_stored_before(tmp_path, url):
     both = Search(tmp_path / "both", EVALUATIONS, ladder=True, url=url, seconds=0.05)
     begin(both)

@@ -378,6 +378,7 @@ def test_slots_of_another_network_are_refused() -> None:
         slots(nn.Linear(2, 2))
 
 
+@pytest.mark.slow
 def test_the_stored_summaries_are_those_of_the_models() -> None:
     """`syno models` reads them. SYNO_UPDATE_GOLDEN=1 writes them anew."""
     found = {name: summarise(name).to_json() for name in list_models()}

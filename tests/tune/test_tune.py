@@ -258,6 +258,7 @@ def invoked(*words: str, given: str | None = None) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 def test_the_command_shows_runs_and_clears(tmp_path: Path) -> None:
     words = ["depthwise-separable", "--layer", "8x8", "--back-ends", "cpp", "--rounds", "20"]
     words += ["--plans", "1", "--trials", "1", "--no-baseline", "--out", str(tmp_path / "out")]
