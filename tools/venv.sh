@@ -18,17 +18,16 @@ if [ ! -x "$VENV/bin/python" ]; then
   "$PYTHON" -m venv "$VENV"
 fi
 pip() { "$VENV/bin/python" -m pip --disable-pip-version-check "$@"; }
-# Of 21,000 files few are ever imported: they are compiled then.
-install() { pip install -qq --no-compile "$@"; }
 
-# The lock names every package, so that nothing is looked for beyond it; each file has its digest.
+# The lock names every package, so that nothing is looked for beyond it; each file has its digest. Python compiles what
+# is imported, a small part of 21,000 files, when it is.
 say "installing the packages of locks/dev.txt into .venv (about a minute)"
-install --require-hashes --no-deps -r locks/dev.txt
+pip install -qq --no-compile --require-hashes --no-deps -r locks/dev.txt
 torch="$(grep '^torch==' constraints.txt)"
 say "installing $torch (a download of 200 MB or more the first time; 1 to 5 minutes)"
-install -c constraints.txt "$torch"
+pip install -qq --no-compile -c constraints.txt "$torch"
 say "linking Syno into .venv"
-install --no-build-isolation --no-deps --editable . \
+pip install -qq --no-build-isolation --no-deps --editable . \
   --config-settings=wheel.cmake=false --config-settings=editable.mode=inplace
 pip check >/dev/null || die "packages of .venv do not go together:
 $(pip check || true)

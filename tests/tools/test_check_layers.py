@@ -86,9 +86,9 @@ def test_this_project_passes():
         ),
         (
             "python/syno/report/page.py",
-            ["import json", "", "from ..network.sampler import Sampler"],
+            ["import json", "", "from ..engines.engine import Engine"],
             3,
-            "layer 'report' may not use layer 'network'",
+            "layer 'report' may not use layer 'engines'",
         ),
         (
             "python/syno/report/deep/page.py",
