@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -44,13 +45,8 @@ def command(given: _Arguments) -> int:
     with output.progress("measuring", None, remaining=False) as move:
         found = rank_predictors(
             short(source) if wanted.fidelity is None else source,
-            assignments=given.assignments,
-            operators=wanted.operators,
-            options=wanted.options,
-            store=wanted.store,
-            name=wanted.name,
-            seed=wanted.seed,
-            progress=watch(move),
+            dataclasses.replace(wanted, progress=watch(move)),
+            given.assignments,
         )
     if given.as_json:
         print_results(described(found))

@@ -14,21 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from syno._util.command_line import DEFAULT_STORE
 from syno._util.errors import UserError
+from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.run import Run, Scored, started
 from syno.adaptation.pipeline.source import Source
-from syno.operators.operator import Operator
-from syno.options import AdaptOptions
 from syno.store.environment import capture_environment
 from syno.store.objective import Objective
 from syno.study.fronts import LATENCY, MACS, PARAMS
 from syno_lab.experiments.agreement import Correlation, spearman
 
 if TYPE_CHECKING:
-    from syno.adaptation.pipeline.progress import Observer
-    from syno.store import Store
     from syno.train import Fidelity
 
 # A short fine-tuning.
@@ -94,32 +90,22 @@ class PredictorRanking:
 
 
 def rank_predictors(
-    source: Source,
-    *,
-    assignments: int,
-    operators: Sequence[str | Operator] = (),
-    options: AdaptOptions | None = None,
-    store: Store | str = DEFAULT_STORE,
-    name: str | None = None,
-    seed: int = 0,
-    progress: Observer | None = None,
+    source: Source, given: AdaptationArguments, assignments: int
 ) -> PredictorRanking:
     """Draw assignments, fine-tune their networks, and compare predictors with the results.
 
     Args:
         source: a trained network with its data, and the fidelity of the fine-tuning.
+        given: the arguments of `syno.adapt`. With `name`, what an interrupted call has found is not
+            computed again, and more assignments are added.
         assignments: their number.
-        operators, options, store, name, seed, progress: as for `syno.adapt`. With `name`, what an
-            interrupted call has found is not computed again, and more assignments are added.
 
     Raises:
         UserError: as `syno.adapt`, and if there are fewer different assignments.
     """
-    with started(
-        source, operators, options or AdaptOptions(), store, name, seed, progress=progress
-    ) as run:
-        scored = run.scored(operators, [LATENCY])
-        choices = _drawn(scored, assignments, seed)
+    with started(source, given) as run:
+        scored = run.scored(given.operators, [LATENCY])
+        choices = _drawn(scored, assignments, given.seed)
         found = []
         for number, choice in enumerate(choices):
             run.progress(_PHASE, number, len(choices), "")

@@ -47,17 +47,8 @@ def adapt(given: AdaptationArguments) -> Adaptation:
             replaced, or a goal is out of reach; the message says what the least possible is.
     """
     goals = _goals(given.latency, given.slots, given.macs, given.params)
-    with started(
-        checked_source(given),
-        given.operators,
-        given.options,
-        given.store,
-        given.name,
-        given.seed,
-        hours=given.hours,
-        grows=_has_usual_length(given.fidelity),
-        progress=given.progress,
-    ) as run:
+    grows = _has_usual_length(given.fidelity)
+    with started(checked_source(given), given, grows=grows) as run:
         found = _adapted(run, goals, given.operators, rivals=given.rivals, final=given.final)
     found.max_drop = given.max_drop
     return found

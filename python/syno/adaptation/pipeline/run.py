@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
 from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
@@ -201,35 +202,25 @@ class Run:
 
 
 @contextmanager
-def started(
-    source: Source,
-    operators: Sequence[str | Operator],
-    options: AdaptOptions,
-    store: Store | str,
-    name: str | None,
-    seed: int,
-    *,
-    hours: float | None = None,
-    grows: bool = False,
-    progress: Observer | None = None,
-) -> Iterator[Run]:
+def started(source: Source, given: AdaptationArguments, *, grows: bool = False) -> Iterator[Run]:
     """Begin an adaptation, or continue it, and note its end."""
-    options, note = _possible(options)
+    options, note = _possible(given.options)
+    store, seed = given.store, given.seed
     opened = store if isinstance(store, Store) else Store.open(store)
     try:
         subject = source.subject()
         settings = {
             **source.settings(),
-            "operators": [o.text if isinstance(o, Operator) else o for o in operators],
+            "operators": [o.text if isinstance(o, Operator) else o for o in given.operators],
             "options": dataclasses.asdict(options),
             "fingerprint": subject.fingerprint,
         }
         usual = source.name.replace("/", "-")
-        with open_journal(opened, name, usual, settings, seed) as journal:
+        with open_journal(opened, given.name, usual, settings, seed) as journal:
             journal.started()
-            observer = progress or silent
+            observer = given.progress or silent
             observer("study", 0, 1, journal.study.name)
-            budget = Budget(hours, journal)
+            budget = Budget(given.hours, journal)
             run = Run(
                 subject, source, options, journal, budget, opened, seed, observer, grows=grows
             )
