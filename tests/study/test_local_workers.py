@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from syno._util.errors import UserError
-from syno.options import RayOptions
 from syno.runs.processes import STATE, stat_fields
 from syno.store import Store
 from syno.study import local_workers
 from syno.study.local_workers import LocalWorkers, shared_cores
 from syno.study.starters import starter
+from syno.study_options import StudyOptions
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_the_cores_of_a_machine_are_shared(cores, jobs, shares):
 )
 def test_a_search_places_its_workers_on_the_gpus(store, monkeypatch, jobs, gpus, places):
     monkeypatch.setattr("syno.study.starters.count_gpus", lambda: 3)
-    around = {"data_dir": None, "predictor": None, "note": print, "gpus": gpus}
-    made = starter(store, "study", jobs, RayOptions(), **around)
+    around = {"data_dir": None, "note": print}
+    made = starter(store, "study", StudyOptions(jobs=jobs, gpus=gpus), **around)
     assert [job.gpu for job in made._jobs] == places
-    assert starter(store, "study", None, RayOptions(), **around | {"gpus": False}) is None
+    assert starter(store, "study", StudyOptions(), **around) is None

@@ -32,7 +32,7 @@ from syno.study.progress import Callbacks, Notes, SearchBar, is_shown
 from syno.study.results import StudyResults
 from syno.study.settings import GIVEN, StudySettings, check_data, network_again
 from syno.study.specifications import check_fit, specification_for, without_windows
-from syno.study.starters import check_workers, starter
+from syno.study.starters import check_workers, predictor_of, starter
 from syno.study.stoppers import AnyOf
 from syno.study.study import Study, settings_of
 from syno.study.warm_start import given_data, in_words
@@ -59,10 +59,7 @@ def search(given: Search) -> StudyResults:
     own = given.custom(given.data, given.net)
     settings, notes = _settings(given, own)
     # What does not go together is refused before there is a store.
-    is_custom = own is not None
-    check_workers(
-        given.jobs, given.cluster, given.net, given.store, is_custom=is_custom, gpus=given.gpus
-    )
+    check_workers(given, given.net, given.store, is_custom=own is not None)
     if given.timing.predictor is not None:
         check_predictor(given.timing.predictor, given.timing.threads)
     rungs = load_rungs(given.net, settings, settings.data_dir, own)
@@ -148,9 +145,7 @@ def resume(given: Resumption) -> StudyResults:
         folder = settings.data_dir if given.data_dir is None else str(given.data_dir)
         network = network_again(record.name, settings, given.net)
         is_custom = settings.metric is not None
-        check_workers(
-            given.jobs, given.cluster, network, opened, is_custom=is_custom, gpus=given.gpus
-        )
+        check_workers(given, network, opened, is_custom=is_custom)
         _check_predictor(given, settings)
         own = given.custom_again(record.name, data, network, is_custom=is_custom)
         rungs = load_rungs(network, settings, folder, own)
@@ -264,23 +259,13 @@ def _run(
     observer: Observer,
 ) -> StudyResults:
     calls = Callbacks(store, given.callbacks)
-    predictor = given.predictor if isinstance(given, Resumption) else None
     around: dict[str, Any] = {
         "observer": Observers(observer, calls),
         "stopper": AnyOf(default_stopper(study), calls),
         "weights": Weights.of(store, study.record),
         "checkpoints": None if rungs.ladder is None else Checkpoints.of(store, study.record),
     }
-    started = starter(
-        store,
-        study.record.name,
-        given.jobs,
-        given.cluster,
-        data_dir=data_dir,
-        predictor=predictor,
-        note=observer.on_note,
-        gpus=given.gpus,
-    )
+    started = starter(store, study.record.name, given, data_dir=data_dir, note=observer.on_note)
     if started is not None:
         with started as workers:
             drive(study, watch=workers.check, **around)
@@ -290,7 +275,7 @@ def _run(
             checkpoints.keep(study.checkpoints_needed)
         parts = (store, study.record, study.settings, rungs, data_dir)
         with evaluator_of(
-            *parts, observer, checkpoints, around["weights"], predictor=predictor
+            *parts, observer, checkpoints, around["weights"], predictor=predictor_of(given)
         ) as evaluator:
             run(study, evaluator, **around)
     return StudyResults.of(store.summary(study.record), store)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from syno._util import checks
 from syno._util.errors import UserError
 from syno.launch.ray_workers import RayWorkers, check_options
 from syno.launch.starter import Starter
@@ -14,42 +13,37 @@ from syno.store import Store
 from syno.store.database import parse_address
 from syno.study.local_workers import LocalWorkers, count_gpus
 from syno.study.worker import check_tags
+from syno.study_options import ResumeOptions, StudyOptions
 
 if TYPE_CHECKING:
     from torch import nn
 
 
 def check_workers(
-    jobs: int | None,
-    cluster: RayOptions,
+    given: StudyOptions | ResumeOptions,
     net: str | nn.Module,
     store: Store | str,
     *,
     is_custom: bool,
-    gpus: bool = False,
 ) -> None:
     """Check the workers of a search before there is a store.
 
     Args:
-        jobs: the number of workers; None for none, or on a Ray cluster for as many as have room.
-        cluster: the Ray cluster.
+        given: the options of the search.
         net: the network, and `is_custom` says whether the data is of this program: what other
             processes cannot have.
         store: the store or its address.
         is_custom: see `net`.
-        gpus: whether the workers train on the GPUs of this machine.
 
     Raises:
         UserError: for what does not go together.
     """
-    if gpus:
+    jobs, cluster = given.jobs, given.cluster
+    if given.gpus:
         jobs = _jobs_on_gpus(jobs, cluster)
     if jobs is None and cluster.ray is None:
         return
-    if cluster.ray is None:
-        hint = "0 only uses workers that are started elsewhere"
-        checks.whole("'jobs'", jobs, least=0, hint=hint)
-    else:
+    if cluster.ray is not None:
         check_options(cluster.ray, jobs, cluster.gpus_per_worker)
         check_tags(cluster.worker_tags)
     option = "jobs (--jobs)" if cluster.ray is None else "ray (--ray)"
@@ -63,6 +57,11 @@ def check_workers(
     address = store if isinstance(store, Store) else parse_address(store)
     if address.in_memory:
         raise UserError("a store in memory has no workers: other processes cannot reach it")
+
+
+def predictor_of(given: StudyOptions | ResumeOptions) -> str | None:
+    """Return the file of the latency predictor of a study that is resumed with one."""
+    return given.predictor if isinstance(given, ResumeOptions) else None
 
 
 def _jobs_on_gpus(jobs: int | None, cluster: RayOptions) -> int:
@@ -84,24 +83,22 @@ def _jobs_on_gpus(jobs: int | None, cluster: RayOptions) -> int:
 def starter(
     store: Store,
     study: str,
-    jobs: int | None,
-    cluster: RayOptions,
+    given: StudyOptions | ResumeOptions,
     *,
     data_dir: str | None,
-    predictor: str | None,
     note: Callable[[str], None],
-    gpus: bool = False,
 ) -> Starter | None:
     """Return what starts the workers of a search; None if the search evaluates itself.
 
     On GPUs, there are as many workers as GPUs unless `jobs` says otherwise.
     """
+    cluster, predictor = given.cluster, predictor_of(given)
     if cluster.ray is not None:
         return RayWorkers(
             store,
             study,
             cluster.ray,
-            jobs,
+            given.jobs,
             cores=cluster.cores_per_worker,
             gpus=cluster.gpus_per_worker,
             tags=cluster.worker_tags,
@@ -109,8 +106,8 @@ def starter(
             predictor=predictor,
             note=note,
         )
-    if jobs is None and not gpus:
+    if given.jobs is None and not given.gpus:
         return None
-    count = count_gpus() if gpus else 0
-    jobs = count if jobs is None else jobs
+    count = count_gpus() if given.gpus else 0
+    jobs = count if given.jobs is None else given.jobs
     return LocalWorkers(store, study, jobs, data_dir, gpus=count, predictor=predictor)
