@@ -42,6 +42,7 @@ def test_an_operator_in_another_format_is_checked_without_syno(name: str, tmp_pa
     assert [Path(file).stem for file in answer["written"]] == ["op"]
 
 
+@pytest.mark.slow
 def test_a_network_holds_the_operator(tmp_path: Path) -> None:
     import torch
 
@@ -104,6 +105,7 @@ def test_none_is_no_operator(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_network(tmp_path: Path) -> None:
     import torch
 
@@ -158,6 +160,7 @@ def test_a_measured_plan_and_folded_weights_are_written(
     assert f"plan {plan['number']}, {plan['speedup']:.2f}x as fast as plan 1" in result.output
 
 
+@pytest.mark.slow
 def test_a_network_takes_measured_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from syno.measure import PlanChoice, plan_choices
 

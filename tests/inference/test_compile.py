@@ -238,6 +238,7 @@ syno.compile(net.eval(), x)(x)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_compiles_ends_silently():
     # torch.export keeps classes and functions beyond the end of the interpreter, and with them
     # what module globals hold; the extension reports its objects that are left.

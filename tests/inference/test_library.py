@@ -149,6 +149,7 @@ def block(tmp_path_factory):
     return net, written(net, tmp_path_factory.mktemp("block"), (3, 8, 8))
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_plain_functions_compute_what_torch_does(tmp_path):
     net = Plain().eval()

@@ -104,6 +104,7 @@ def _check_random(first: int, count: int) -> None:
             _check_within_bounds(kernel, function)
 
 
+@pytest.mark.slow
 def test_random_operators_in_bfloat16_are_within_the_bounds_of_rounding():
     _check_random(0, 80)
 

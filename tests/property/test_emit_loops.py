@@ -27,6 +27,7 @@ def test_random_operators(name):
     assert [f"{m.seed}: {m.smallest or m.failure}" for m in result.mismatches] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMITTERS)
 def test_zoo(name):
     check(name, list(ZOO.values()))

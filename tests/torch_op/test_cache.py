@@ -66,6 +66,7 @@ def own_cache(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_two_processes_that_compile_one_key_at_once_both_get_it(own_cache):
     both = [_start(MAKE, own_cache) for _ in range(2)]
     assert len({_output(process)[0] for process in both}) == 1
