@@ -32,7 +32,6 @@ from syno.options import TimingOptions, TrainOptions
 from syno.space.options import SpaceOptions
 from syno.store import Store
 from syno.store.environment import capture_environment
-from syno.study.evaluate import engines
 from syno.study.evaluate.evaluator import NetworkEvaluator
 
 # What is timed, as `module:function`, and the part of the table that it belongs to.
@@ -139,35 +138,27 @@ def operators(given: argparse.Namespace) -> tuple[list[Operator], NetworkEvaluat
     """The operators that a search proposes first, and the evaluator that it evaluates them with."""
     from syno.store import Outcome
     from syno.study import search as searching
-    from syno.study.settings import StudySettings, kernel_settings, timing_settings
+    from syno.study.arguments import Search
     from syno.study.specifications import specification_for
     from syno.study.study import Study
     from syno.train import Fidelity
 
-    train, timing, _ = engines.decide(TrainOptions(), TimingOptions())
-    if given.kernels:
-        train = dataclasses.replace(train, kernels=given.kernels)
+    train = TrainOptions(fidelity=given.fidelity, kernels=given.kernels)
+    timing = TimingOptions()
     if given.latency:
         timing = dataclasses.replace(timing, latency=given.latency)
-    rung = searching.chosen_fidelity(given.model, given.fidelity, given.data, None, None, None)
-    settings = StudySettings(
-        model=given.model,
-        model_options={},
+    asked = Search(
+        net=given.model,
         data=given.data,
-        data_dir=None,
-        tokenizer=train.tokenizer,
-        fidelity=rung.to_json(),
-        ladder=None,
-        training={**kernel_settings(train)},
-        space={"max_nodes": given.max_nodes or SpaceOptions().max_nodes, "rules_off": []},
-        method=given.method,
-        method_options={},
-        latency=timing_settings(timing),
         evaluations=given.operators,
-        seconds=None,
+        method=given.method,
         seed=given.seed,
+        space=SpaceOptions(max_nodes=given.max_nodes or SpaceOptions().max_nodes),
+        train=train,
+        timing=timing,
     )
-    rungs = searching._rungs(given.model, settings, None, None)
+    settings, _ = searching._settings(asked, None)
+    rungs = searching.load_rungs(given.model, settings, settings.data_dir, None)
     wanted = specification_for(None, {}, rungs.network)
     space = searching._compose(
         wanted, rungs, rungs.network.template, settings, searching.Observer()
@@ -186,9 +177,9 @@ def operators(given: argparse.Namespace) -> tuple[list[Operator], NetworkEvaluat
         rungs.datasets[-1],
         Fidelity.from_json(settings.fidelity),
         given.seed,
-        timing=timing,
-        max_slowdown=train.max_slowdown,
-        kernels=train.kernels or "",
+        timing=settings.timing,
+        max_slowdown=settings.train.max_slowdown,
+        kernels=settings.train.kernels or "",
     )
     return found, evaluator
 

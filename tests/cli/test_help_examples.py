@@ -88,36 +88,38 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("name", "line"), [(n, line) for n in COMMANDS for line in lines(n)])
-def test_an_example_runs(
-    name: str, line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_of_a_command_run(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after another: a line may go on with the file of an earlier one."""
+    monkeypatch.chdir(folder)
+    for line in lines(name):
+        given: str | None = None
+        for part in line.replace("\\\n", " ").partition(" > ")[0].split(" | "):
+            words = shlex.split(part)
+            assert words[0] == "syno"
+            result = CliRunner().invoke(cli, briefly(words), input=given)
+            # Whether an operator is in a space is an answer, whichever it is.
+            right = (0, 1) if words[1] == "why-not" else (0,)
+            assert result.exit_code in right, f"{line}\n{result.output}"
+            given = result.stdout
+        assert given, line
+
+
+PARTS = [(name, part) for name, parts in GROUPS.items() for part in (None, *parts)]
+
+
+@pytest.mark.parametrize(("name", "part"), [*PARTS, ("bench", "synthesis")])
+def test_the_examples_of_a_group_run(
+    name: str, part: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    given: str | None = None
-    for part in line.replace("\\\n", " ").partition(" > ")[0].split(" | "):
-        words = shlex.split(part)
+    for line in lines(name, part):
+        words = shlex.split(line.replace("\\\n", " "))
         assert words[0] == "syno"
-        result = CliRunner().invoke(cli, briefly(words), input=given)
-        # Whether an operator is in a space is an answer, whichever it is.
-        assert result.exit_code in ((0, 1) if words[1] == "why-not" else (0,)), result.output
-        given = result.stdout
-    assert given
-
-
-GROUP_LINES = [
-    line for name, parts in GROUPS.items() for part in (None, *parts) for line in lines(name, part)
-] + lines("bench", "synthesis")
-
-
-@pytest.mark.parametrize("line", GROUP_LINES)
-def test_an_example_of_a_group_runs(
-    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    words = shlex.split(line.replace("\\\n", " "))
-    assert words[0] == "syno"
-    result = CliRunner().invoke(cli, briefly(words))
-    assert result.exit_code == 0, result.output
+        result = CliRunner().invoke(cli, briefly(words))
+        assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
 def test_every_command_gives_examples_of_itself() -> None:

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -162,8 +163,15 @@ def test_the_store_has_each_training_with_its_recipe(
     assert summary.settings["method"] == "given"
 
 
-def test_a_study_goes_on_with_what_is_missing(stored: tuple[Path, dict[str, Any]]) -> None:
-    path, before = stored
+def a_copy(store: Path, folder: Path) -> Path:
+    """A copy of a store, for a test that adds to it."""
+    return shutil.copytree(store.parent, folder / "copy") / store.name
+
+
+def test_a_study_goes_on_with_what_is_missing(
+    stored: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    path, before = a_copy(stored[0], tmp_path), stored[1]
     options = [*QUICK, "--store", str(path), "--name", "mine", "--json"]
     again = run("conv1x1", "grouped", "--baseline", *options, "--seeds", "2", "--quantize")
     assert json.loads(again.stdout)["results"] == before["results"]
@@ -178,7 +186,7 @@ def test_a_study_goes_on_with_what_is_missing(stored: tuple[Path, dict[str, Any]
 def test_status_and_report_and_final_read_the_study(
     stored: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
-    path, _ = stored
+    path = a_copy(stored[0], tmp_path)
     status = CliRunner().invoke(cli, ["status", str(path), "--study", "mine", "--operators"])
     assert status.exit_code == 0, status.output
     page = tmp_path / "page.html"
