@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import subprocess
 import sys
@@ -27,6 +28,13 @@ from .test_tracker import SECRET, tracker
 needs_tvm = pytest.mark.skipif(
     emitters.get("tvm").available() is not None, reason="the package tvm is not installed"
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tvm_is_there() -> None:
+    """An import of TVM walks over all modules, and fails if a thread imports one meanwhile."""
+    if importlib.util.find_spec("tvm") is not None:
+        importlib.import_module("tvm")
 
 
 @contextmanager
