@@ -222,14 +222,11 @@ class Moves {
     return sketch;
   }
 
-  static bool slides(const Step& step) { return step.info().argument == Argument::kCausal; }
-  static bool scales(const Step& step) { return step.info().argument == Argument::kFactor; }
-
   // Without one of the windows, and with one more along a dimension of the map.
   void change_windows() {
     for (std::size_t place = 0; place < whole_.steps.size(); ++place) {
       const Step& step = whole_.steps[place];
-      if (slides(step) && graph().is_reduction(step.in[1])) add(without_window(place));
+      if (step.info().slides() && graph().is_reduction(step.in[1])) add(without_window(place));
     }
     for (const CoordinateId id : whole_.match) {
       if (!graph().is_iterator(id) || id == 0) continue;
@@ -262,8 +259,8 @@ class Moves {
   void dilate() {
     for (std::size_t place = 0; place < whole_.steps.size(); ++place) {
       const Step& step = whole_.steps[place];
-      if (slides(step) && graph().is_reduction(step.in[1])) add(dilated(place));
-      if (scales(step)) add(bypassing(place));
+      if (step.info().slides() && graph().is_reduction(step.in[1])) add(dilated(place));
+      if (step.info().scales()) add(bypassing(place));
     }
   }
 
