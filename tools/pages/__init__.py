@@ -13,10 +13,12 @@
 run in order and share their names. `remarks()` is the last one of a page that reads results.
 """
 
+from statistics import mean, median, stdev
+
 from pages import code
 from pages.read import agreement, compared, macs, params, read
 from pages.remarks import remarks
-from pages.values import geomean, mean, median, stdev
+from pages.values import geomean
 from pages.write import head, row, say, show
 from syno._util.numbers import count
 
