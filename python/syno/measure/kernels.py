@@ -37,7 +37,8 @@ from syno.measure.timing import (
     speedup,
     stream,
 )
-from syno.operators.operator import MOST_PLANS, Operator
+from syno.operators.operator import Operator
+from syno.operators.value import MOST_PLANS
 from syno.runs.cache_folder import use_private_compiler_caches
 
 # Channels and size of the maps of ResNet-18's 3x3 convolutions on images of 224 pixels.

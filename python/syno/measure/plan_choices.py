@@ -60,4 +60,4 @@ class PlanChoices:
 
     def of_layer(self, layer: Layer) -> int:
         """That of an operator in a network."""
-        return self.of(layer.operator, layer.binding)
+        return self.of(Operator.from_text(layer.operator.text), layer.binding)

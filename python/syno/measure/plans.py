@@ -39,8 +39,9 @@ from syno.measure.timing import (
     interleaved,
 )
 from syno.operators.emitted import load_module, source_hash
-from syno.operators.operator import MOST_PLANS, Operator
+from syno.operators.operator import Operator
 from syno.operators.specification import Binding
+from syno.operators.value import MOST_PLANS
 from syno.runs.cache_folder import cache_folder, write_cached
 from syno.runs.private_files import check_folder, read_private
 

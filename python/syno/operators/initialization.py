@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from syno.operators.operator import Operator
+from syno.operators.value import OperatorValue
 
 # The farthest that a rate goes from the layer's.
 _MOST = 8.0
@@ -102,7 +102,7 @@ def _inside(size: int, window: int, dilation: int, padding: int) -> float:
 
 def scale_weights(
     kernel: nn.Module,
-    operator: Operator,
+    operator: OperatorValue,
     binding: Mapping[str, int],
     fan_in: Sequence[int],
     reference: Reference,
@@ -145,4 +145,4 @@ def _within(scale: float) -> float:
 # By text: what is cached must not keep objects of the extension until the very end.
 @functools.lru_cache(maxsize=4096)
 def _mean_square(text: str, binding: tuple[tuple[str, int], ...]) -> float:
-    return float(Operator.from_text(text).mean_square(dict(binding)))
+    return float(OperatorValue.from_text(text).mean_square(dict(binding)))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import Protocol, TypedDict
 
 import torch
 from torch import nn
 
 from syno.operators.emitted import load_module, source_hash
 from syno.operators.initialization import Reference, scale_weights
-
-if TYPE_CHECKING:
-    from syno.operators.operator import Operator
+from syno.operators.value import OperatorValue
 
 _UNIT = Reference()
 
@@ -52,7 +50,7 @@ class Layer(nn.Module):
 
     def __init__(
         self,
-        operator: Operator,
+        operator: OperatorValue,
         binding: Mapping[str, int],
         plan: int = 1,
         fold_weights: bool = False,
@@ -101,7 +99,7 @@ class Layer(nn.Module):
     def named_weights(self) -> dict[str, torch.Tensor]:
         """The weights by their names in the index notation of the operator, indexed as there.
 
-        They are views: `pack.named_weights["a"].copy_(values)` under `torch.no_grad()` sets one.
+        They are views: `layer.named_weights["a"].copy_(values)` under `torch.no_grad()` sets one.
         """
         return self.operator.weight_names.named([*self.kernel.parameters()])
 

@@ -240,7 +240,7 @@ def _under(layer: Layer, plan: int, fold_weights: bool) -> Layer:
     """The kernel pack with another plan and the same weights."""
     if (plan, fold_weights) == (layer.plan, layer.fold_weights):
         return layer
-    made = layer.operator.kernel_pack(layer.binding, plan=plan, fold_weights=fold_weights)
+    made = type(layer)(layer.operator, layer.binding, plan, fold_weights)
     for own, other in zip(made.kernel.parameters(), layer.kernel.parameters(), strict=True):
         own.data = other.detach().clone()
     return made.train(layer.training)

@@ -154,7 +154,7 @@ def check_threads(predictor: LatencyPredictor, threads: int) -> None:
 
 def _kernel(slot: Placeholder, macs: int | None) -> Workload | None:
     if isinstance(slot.kernel, Layer):
-        operator = slot.kernel.operator.canonical
+        operator = Operator.from_text(slot.kernel.operator.text)
         batch = {} if operator.batch is None else {operator.batch: slot.phases}
         binding = batch | dict(slot.kernel.binding)
         return Workload(operator, {name: binding[name] for name in operator.variables})
