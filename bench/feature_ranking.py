@@ -26,7 +26,7 @@ from syno.space.rules import rule_set
 from syno.store.environment import capture_environment
 from syno.surrogate import MODELS, fit_model, normal_scores
 from syno.surrogate.models import cross_validated, rank_correlation
-from syno_lab.experiments.ranking import LOW, Table
+from syno_lab.experiments.ranking import LOW, RankingFile
 
 TABLE = Path(__file__).parent / "results" / "ranking_cifar10.jsonl"
 REPEATS = 5
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--table", type=Path, default=TABLE)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    table = Table.read(given.table)
+    table = RankingFile.read(given.table)
     runs = [table.accuracies(LOW, seed) for seed in range(table.settings.seeds)]
     y = np.array([statistics.fmean(r[i] for r in runs) for i in range(len(table.entries))])
     specifications = {

@@ -24,7 +24,7 @@ from torch import nn
 
 from syno import Operator
 from syno.adaptation.activations import Activations
-from syno.adaptation.fit import Shared
+from syno.adaptation.fit import SharedSums
 from syno.adaptation.slots import fit_layer
 from syno.operators import zoo
 from syno.store.environment import capture_environment
@@ -65,7 +65,7 @@ def measured(
     sizes = binding(operator, channels, size, OPERATORS[name])
     first, following, error = [], [], 0.0
     for _ in range(rounds):
-        shared = Shared()
+        shared = SharedSums()
         for times in (first, following):
             began = time.perf_counter()
             error = fit_layer(operator, sizes, given, restarts=1, sweeps=10, shared=shared).error

@@ -33,12 +33,12 @@ from syno.store.environment import capture_environment
 from syno.surrogate import SurrogateData, fit_model, normal_scores
 from syno.surrogate.models import rank_correlation
 from syno_lab.benchmark import MethodSpec, compare_methods, load
-from syno_lab.benchmark.table import Table
+from syno_lab.benchmark.table import BenchmarkTable
 
 COUNT = 100
 
 
-def study(table: Table, seed: int) -> SurrogateData:
+def study(table: BenchmarkTable, seed: int) -> SurrogateData:
     """The results of `COUNT` random operators, one training each."""
     order = np.random.default_rng(seed).permutation(len(table.keys))
     keys = [table.keys[number] for number in order[:COUNT]]
@@ -53,12 +53,12 @@ def correlation(data: SurrogateData, rows: np.ndarray, scores: np.ndarray, seed:
     return rank_correlation(model.predict(rows).mean, scores)
 
 
-def _all(table: Table) -> tuple[np.ndarray, np.ndarray]:
+def _all(table: BenchmarkTable) -> tuple[np.ndarray, np.ndarray]:
     """The features and true scores of the operators of a table."""
     return _features(table, table.keys), np.array([table.scores[key] for key in table.keys])
 
 
-def _features(table: Table, keys: Sequence[str]) -> np.ndarray:
+def _features(table: BenchmarkTable, keys: Sequence[str]) -> np.ndarray:
     places = [table.members.place(key) for key in keys]
     return table.members.features([place for place in places if place is not None])
 
@@ -85,7 +85,7 @@ def joined(names: Sequence[str]) -> SurrogateData:
 
 
 def measured_studies(
-    names: Sequence[str], target: Table, seeds: int, trials: int
+    names: Sequence[str], target: BenchmarkTable, seeds: int, trials: int
 ) -> dict[str, object]:
     """Replay searches on a table from real studies, and rank their operators by the table."""
     data = joined(names)
@@ -103,7 +103,9 @@ def measured_studies(
     }
 
 
-def measured(source: Table, target: Table, seeds: int, trials: int) -> dict[str, object]:
+def measured(
+    source: BenchmarkTable, target: BenchmarkTable, seeds: int, trials: int
+) -> dict[str, object]:
     """Replay searches on `target`, from nothing and from a study of `source`."""
     return {
         "source": source.name,
@@ -114,7 +116,9 @@ def measured(source: Table, target: Table, seeds: int, trials: int) -> dict[str,
     }
 
 
-def replayed(data: SurrogateData, target: Table, seeds: int, trials: int) -> dict[str, object]:
+def replayed(
+    data: SurrogateData, target: BenchmarkTable, seeds: int, trials: int
+) -> dict[str, object]:
     """Replay searches on `target`, from nothing and from `data`."""
     found = compare_methods(
         target,

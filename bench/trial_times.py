@@ -161,7 +161,7 @@ def operators(given: argparse.Namespace) -> tuple[list[Operator], NetworkEvaluat
     rungs = searching.load_rungs(given.model, settings, settings.data_dir, None)
     wanted = specification_for(None, {}, rungs.network)
     space = searching._compose(
-        wanted, rungs, rungs.network.template, settings, searching.Observer()
+        wanted, rungs, rungs.network.template, settings, searching.StudyObserver()
     )
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/s.db") as store:
         study = Study.create(store, "times", settings, space)

@@ -28,7 +28,7 @@ _LEAST_WINDOWS = 0.5
 _LEAST_TWO_WEIGHTS = 0.25
 
 
-class Exported(TypedDict, total=False):
+class DemonstrationExport(TypedDict, total=False):
     """The best operator as files, and whether they ran without Syno; without one, only why."""
 
     key: str
@@ -67,7 +67,7 @@ class Demonstration(TypedDict):
     operators_trained: int
     baseline: dict[str, object]
     best: list[Figures]
-    exported: Exported
+    exported: DemonstrationExport
     seconds: float
     diversity: Diversity
     missing: list[str]
@@ -111,7 +111,7 @@ def best_of(report: Report) -> OperatorRow | None:
     return fastest_within_a_point(report) or next(iter(report.trained), None)
 
 
-def _export_best(report: Report, summary: StudySummary, out: Path) -> Exported:
+def _export_best(report: Report, summary: StudySummary, out: Path) -> DemonstrationExport:
     """Export the best operator with trained weights, a file a layer, and run all without Syno."""
     from syno.codegen.export import export_slots
     from syno.codegen.export.isolated import run_without_syno
@@ -135,7 +135,9 @@ def _export_best(report: Report, summary: StudySummary, out: Path) -> Exported:
     }
 
 
-def _result(report: Report, exported: Exported, wanted: int, seconds: float) -> Demonstration:
+def _result(
+    report: Report, exported: DemonstrationExport, wanted: int, seconds: float
+) -> Demonstration:
     trained = report.trained
     diversity = _diversity(trained)
     return {
@@ -178,7 +180,9 @@ def _diversity(trained: tuple[OperatorRow, ...]) -> Diversity:
     }
 
 
-def _missing(report: Report, exported: Exported, found: Diversity, wanted: int) -> list[str]:
+def _missing(
+    report: Report, exported: DemonstrationExport, found: Diversity, wanted: int
+) -> list[str]:
     """What the demonstration promises and did not show, in words."""
     count = len(report.trained)
     # A short demonstration cannot show as many kinds.

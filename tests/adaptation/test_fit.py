@@ -14,7 +14,7 @@ from syno import zoo
 from syno.adaptation.activations import Activations
 from syno.adaptation.columns import Columns
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Moments, Shared, fit
+from syno.adaptation.fit import Moments, SharedSums, fit
 from syno.adaptation.slots import fit_layer
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -150,7 +150,7 @@ def test_sums_that_are_shared_change_no_fit(first):
     torch.manual_seed(0)
     activations = Activations(torch.randn(64, 8, 6, 6), torch.randn(64, 8, 6, 6))
     names = [first, "conv1x1", "depthwise-separable", "low-rank-conv", "conv2d", "grouped"]
-    shared = Shared()
+    shared = SharedSums()
     for name in names:
         operator = zoo.load(name)
         known = {**binding, "g": 2}

@@ -7,7 +7,7 @@ from syno import Operator, UserError, _core
 from syno.codegen import emitters
 from syno.codegen.emitters import Case, Emitter, WrongCodeError
 from syno.codegen.verify import verify
-from syno.codegen.verify.check import Comparison
+from syno.codegen.verify.check import CodeComparison
 from syno.operators import zoo
 
 
@@ -39,7 +39,7 @@ class TestEveryEmitter:
         functions = emitter.build(some)
         assert len(functions) == len(some)
         for case, function in zip(some, functions, strict=True):
-            Comparison(emitter, case, 0).check(function)
+            CodeComparison(emitter, case, 0).check(function)
 
     def test_leaves_its_arguments_and_answers_alike_in_its_own_type(self, name):
         emitter = usable(name)
@@ -117,4 +117,4 @@ def test_integers_stay_where_float32_is_exact():
     # Terms of an output: C_in * k * k. 3 * 3 * terms < 2^24, or smaller integers.
     for channels, limit in ((8, 3), (200_000, 3), (300_000, 2), (600_000, 1), (2_000_000, None)):
         binding = {"N": 1, "C_in": channels, "C_out": 1, "H": 1, "W": 1, "k": 3}
-        assert Comparison(Rounding(), Case(conv, binding), 0).integer_limit() == limit
+        assert CodeComparison(Rounding(), Case(conv, binding), 0).integer_limit() == limit

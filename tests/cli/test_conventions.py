@@ -282,12 +282,12 @@ def test_tables_are_not_padded_in_pipes() -> None:
 def test_the_clock_counts_only_the_steps_of_this_run(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    clock = output.Clock(done=10)
+    clock = output.ProgressClock(done=10)
     assert clock.words(10, 20) == "elapsed 0.0 s"
     now[0] += 30
     assert clock.words(12, 20) == "elapsed 30.0 s, left 2 min 00 s"
     assert clock.words(20, 20) == "elapsed 30.0 s, left 0.0 s"
-    assert output.Clock(remaining=False).words(5, 10) == "elapsed 0.0 s"
+    assert output.ProgressClock(remaining=False).words(5, 10) == "elapsed 0.0 s"
 
 
 # Presets and models.

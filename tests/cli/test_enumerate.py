@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from syno import Operator, Specification
 from syno.cli.main import cli
-from syno.space.pace import Pace
+from syno.space.pace import EnumerationPace
 from syno.space.space import Space
 
 SHAPES = (
@@ -188,7 +188,7 @@ def test_ctrl_c_keeps_the_last_complete_depth_limit(tmp_path: Path) -> None:
 
 def test_the_time_left_follows_from_how_fast_limits_grow() -> None:
     now = 0.0
-    estimate = Pace(lambda: now)
+    estimate = EnumerationPace(lambda: now)
     assert estimate.seen(10) == (None, None)
     now = 1.0
     estimate.limit_completed(100)  # 100 graphs

@@ -26,7 +26,7 @@ TRAIN += ["--images", "60", "--no-latency"]
 
 # Where a command is in the middle of its work, by what it calls then.
 MIDDLE = {
-    "train": "syno.study.training.train.Results.add",
+    "train": "syno.study.training.train.TrainingStudy.add",
     "bench table": "syno_lab.benchmark.generator.Trainer.train",
 }
 # Commands that continue something, and the test that tries two of them where it is not this one.

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from syno.cli.main import cli
-from syno.codegen.emitters.pytorch import PyTorch
+from syno.codegen.emitters.pytorch import PyTorchEmitter
 
 from .conftest import CONV
 
@@ -43,9 +43,9 @@ def test_the_text_states_the_mix():
 
 
 def test_a_mismatch_ends_with_1_and_says_how_to_see_it_again(monkeypatch):
-    right = PyTorch.source
+    right = PyTorchEmitter.source
     monkeypatch.setattr(
-        PyTorch, "source", lambda self, case: right(self, case).replace(".sum(", ".mean(")
+        PyTorchEmitter, "source", lambda self, case: right(self, case).replace(".sum(", ".mean(")
     )
     result = run("verify", "--random", "30", "--seed", "2")
     assert result.exit_code == 1, result.output

@@ -20,7 +20,7 @@ from syno.codegen import emitters
 from syno.devices import Address, Tracker, devices_at
 from syno.devices.client import borrow
 from syno.devices.server import DeviceServer
-from syno.tune import Task, run_grid, single_grid, tasks_of
+from syno.tune import TuningTask, run_grid, single_grid, tasks_of
 from syno.tune.back_ends import problem
 
 from .test_tracker import SECRET, tracker
@@ -56,7 +56,7 @@ def wait_for(address: Address, count: int, secret: bytes | None = None) -> None:
     raise AssertionError(f"{count} devices did not report")
 
 
-def task(folder: Path, address: Address, **changes: object) -> Task:
+def task(folder: Path, address: Address, **changes: object) -> TuningTask:
     (found,) = tasks_of(
         single_grid(
             ["depthwise-separable"],
@@ -86,7 +86,7 @@ def test_a_task_of_a_device_is_another_one_than_that_of_this_machine(tmp_path: P
     remote = task(tmp_path, Address("10.0.0.1", 9190))
     assert remote.key == dataclasses.replace(remote, tracker="10.0.0.2").key
     assert remote.key != dataclasses.replace(remote, tracker=None).key
-    assert Task.from_json(json.loads(json.dumps(remote.as_json()))) == remote
+    assert TuningTask.from_json(json.loads(json.dumps(remote.as_json()))) == remote
     with pytest.raises(UserError, match="both --rpc-key KEY and --tracker"):
         single_grid(["conv2d"], layers=["8x8"], out=tmp_path, rpc_key="box")
 
@@ -129,13 +129,13 @@ def test_two_servers_tune_an_operator_with_a_secret(tmp_path: Path) -> None:
 @needs_tvm
 @pytest.mark.slow
 def test_a_session_ends_with_its_time_and_the_device_is_free_again() -> None:
-    from syno.devices.tvm_remote import Place
+    from syno.devices.tvm_remote import SessionRequest
 
     with tracker() as address, server(address, "--key", "box", "--session-seconds", "3"):
         wait_for(address, 1)
         with pytest.raises(UserError, match="became free"):
             borrow(address, "other", wait=0.2)
-        place = Place(address, "box", wait=60.0)
+        place = SessionRequest(address, "box", wait=60.0)
         with place.session(1) as session:
             time.sleep(5)
             with pytest.raises(Exception, match=r"."):

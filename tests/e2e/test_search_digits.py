@@ -6,7 +6,7 @@ import pytest
 
 from syno import SpaceOptions, UserError
 from syno.store import Store
-from syno.study import Observer
+from syno.study import StudyObserver
 from syno.study.search import resume, search
 
 EVALUATIONS = 4
@@ -17,7 +17,7 @@ def path(tmp_path_factory):
     return str(tmp_path_factory.mktemp("search") / "runs.db")
 
 
-class StopAfter(Observer):
+class StopAfter(StudyObserver):
     """Ends the run like Ctrl-C, in the middle of an evaluation."""
 
     def __init__(self, asks: int) -> None:

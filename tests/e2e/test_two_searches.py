@@ -7,7 +7,7 @@ from sqlalchemy import create_engine, text
 
 from syno.store import Store
 from syno.study.fidelity import asha
-from syno.study.fidelity.asha import Result
+from syno.study.fidelity.asha import RungScore
 
 from .killing import Search
 from .test_kill import content
@@ -69,7 +69,7 @@ def check_promotions(url: str) -> None:
     assert summary.open_asks == ()
     told = {(r.ask, r.rung_index): r for r in results}
     assert len(told) == len(results)
-    seen: list[Result] = []
+    seen: list[RungScore] = []
     reached: dict[int, int] = {}
     for event in summary.events:
         ask, rung = event.data.get("ask"), event.data.get("rung", 0)
@@ -77,7 +77,7 @@ def check_promotions(url: str) -> None:
             result = told[ask, rung]
             if result.kind == "operator" and result.is_evaluated:
                 accuracy = result.accuracy if result.status == "ok" else None
-                seen.append(Result(ask, rung, accuracy))
+                seen.append(RungScore(ask, rung, accuracy))
         elif event.kind == "promoted" and ask:
             assert (ask, rung) in [(p.ask, p.rung) for p in asha.due(seen, reached, 3, 2)][:1]
             reached[ask] = rung

@@ -48,12 +48,12 @@ def exported(format: str) -> Callable[[Path], object]:
 
 def table(path: Path) -> None:
     from syno.operators.specification import Specification
-    from syno_lab.benchmark import Configuration, Row, Table
+    from syno_lab.benchmark import BenchmarkTable, Configuration, TableRow
 
     specification = Specification("[N, C, H]", "[N, C, H]", ["N: 0", "C: 1", "H: 1"])
     configuration = Configuration("a", "b", "digits", "cnn-small", {}, {})
-    rows = [Row("k", "x" * 9000, 1, 1)]
-    Table(configuration, specification, {}, rows, 1, 1).write(path)
+    rows = [TableRow("k", "x" * 9000, 1, 1)]
+    BenchmarkTable(configuration, specification, {}, rows, 1, 1).write(path)
 
 
 def bundle(path: Path) -> None:

@@ -8,7 +8,7 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.codegen.export import export_network
-from syno.inference.samples.place import Place
+from syno.inference.samples.place import SamplePlace
 from syno.inference.samples.proof import places_of_results
 from syno.inference.samples.single import for_one
 from syno.inference.trace import trace
@@ -85,7 +85,7 @@ def graph_of(function):
 @pytest.mark.parametrize("name", APART)
 def test_samples_that_do_not_meet(name):
     graph, x = graph_of(APART[name]), torch.randn(3, 4, 6, 5)
-    assert places_of_results(graph) == [Place(0)]
+    assert places_of_results(graph) == [SamplePlace(0)]
     whole = APART[name](x)
     for_one(graph)
     for number in range(3):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from syno.launch.cluster import LostError
+from syno.launch.cluster import LostWorkerError
 from syno.launch.ray_actor import identity
 from syno.launch.room import Demand, Node, room
 
@@ -30,7 +30,7 @@ class FakeActor:
     calls: list[tuple[str, ...]] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=lambda: {"code": None, "said": "", "lines": []})
     versions: dict[str, Any] = field(default_factory=identity)
-    lost: LostError | None = None
+    lost: LostWorkerError | None = None
     killed: bool = False
     ends: bool = True  # when it is asked to
 
@@ -100,7 +100,7 @@ class FakeCluster:
         self.there.remove(node)
         for actor in self.actors:
             if actor.node == node and not actor.killed:
-                actor.lost = LostError("The actor died because its node has died")
+                actor.lost = LostWorkerError("The actor died because its node has died")
 
     @property
     def running(self) -> list[FakeActor]:

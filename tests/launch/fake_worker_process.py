@@ -15,7 +15,7 @@ from study.fakes import FakeEvaluator, FakeSpace
 from syno.launch.ray_actor import RayWorker
 from syno.runs import helper_process
 from syno.store import Store
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.worker import Bench, work
 from syno.study.worker_process import end_with_parent
 
@@ -44,7 +44,7 @@ def main() -> None:
     space = FakeSpace(SPACE)
 
     @contextlib.contextmanager
-    def prepare(answers: Any, observer: Observer) -> Iterator[Bench]:
+    def prepare(answers: Any, observer: StudyObserver) -> Iterator[Bench]:
         yield Bench(space.parse, IsolatedFake(EVALUATION_S, folder / "trace"))
 
     with Store.open(given["store"], create=False) as store:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from syno._util.errors import UserError
-from syno.launch.cluster import LostError
+from syno.launch.cluster import LostWorkerError
 from syno.launch.ray_actor import RayWorker
 from syno.launch.ray_cluster import RayCluster, in_short
 from syno.launch.room import Demand, Node
@@ -126,19 +126,21 @@ def test_a_lost_actor_is_told_apart_from_one_out_of_reach(ray: FakeRay) -> None:
     ray.result = None
     assert call.answer() is None
     ray.result = RayError(MESSAGE)
-    with pytest.raises(LostError, match="The actor is dead because its worker process") as lost:
+    with pytest.raises(
+        LostWorkerError, match="The actor is dead because its worker process"
+    ) as lost:
         call.answer()
     assert (lost.value.is_final, lost.value.with_node) == (True, False)
     ray.result = RayError(NODE)
-    with pytest.raises(LostError) as lost:
+    with pytest.raises(LostWorkerError) as lost:
         call.answer()
     assert (lost.value.is_final, lost.value.with_node) == (True, True)
     ray.result = ActorUnavailableError("no answer")
-    with pytest.raises(LostError) as lost:
+    with pytest.raises(LostWorkerError) as lost:
         call.answer()
     assert not lost.value.is_final
     ray.result = {"not": "text"}
-    with pytest.raises(LostError, match="it answered with a dict instead of a text"):
+    with pytest.raises(LostWorkerError, match="it answered with a dict instead of a text"):
         call.answer()
 
 

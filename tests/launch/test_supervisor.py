@@ -9,7 +9,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.launch import supervisor as module
-from syno.launch.cluster import LostError
+from syno.launch.cluster import LostWorkerError
 from syno.launch.ray_actor import identity
 from syno.launch.room import Demand
 from syno.launch.supervisor import POLICY, Supervisor
@@ -102,7 +102,7 @@ def test_failures_do_not_add_up_over_a_long_time():
     scene = Scene(two_nodes(), 1)
     for _ in range(3 * POLICY.most):
         scene.pass_(100)
-        scene.cluster.actors[-1].lost = LostError("its process has died")
+        scene.cluster.actors[-1].lost = LostWorkerError("its process has died")
     scene.pass_(3)
     assert scene.starts == 3 * POLICY.most + 1
     assert all("it is started again in 1 s" in note for note in scene.notes)
@@ -111,7 +111,7 @@ def test_failures_do_not_add_up_over_a_long_time():
 def test_others_go_on_when_one_is_given_up():
     def fails_on_the_second(actor: FakeActor) -> None:
         if actor.node is not None and actor.node.id == "2":
-            actor.lost = LostError("ModuleNotFoundError: No module named 'syno'")
+            actor.lost = LostWorkerError("ModuleNotFoundError: No module named 'syno'")
 
     cluster = FakeCluster(node("1", CPU=1), node("2", CPU=1), change=fails_on_the_second)
     scene = Scene(cluster, 2)
@@ -145,7 +145,7 @@ def test_one_that_is_out_of_reach_for_a_while_is_not_lost():
     scene = Scene(two_nodes(), 1)
     scene.pass_(5)
     (actor,) = scene.cluster.actors
-    actor.lost = LostError("unavailable", is_final=False)
+    actor.lost = LostWorkerError("unavailable", is_final=False)
     scene.pass_(10)
     actor.lost = None
     scene.pass_(5)
@@ -205,7 +205,7 @@ def test_at_the_end_all_are_asked_to_end_and_then_killed(monkeypatch):
     scene.pass_(5)
     monkeypatch.setattr(module, "_END_S", 0.0)
     scene.cluster.actors[0].ends = False
-    scene.cluster.actors[1].lost = LostError("gone")
+    scene.cluster.actors[1].lost = LostWorkerError("gone")
     scene.supervisor.end()
     assert all(actor.killed for actor in scene.cluster.actors)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from syno import Operator
 from syno.codegen import emitters
 from syno.codegen.emitters import Case
-from syno.codegen.verify.check import Comparison, MismatchError, build, described
+from syno.codegen.verify.check import CodeComparison, MismatchError, build, described
 
 from . import emitted
 
@@ -61,7 +61,7 @@ def check(name: str, cases: Sequence[Case], sources: Sequence[str] | None = None
     functions = build(emitter, cases, sources)
     for number, (case, function) in enumerate(zip(cases, functions, strict=True)):
         try:
-            Comparison(emitter, case, number).check(function)
+            CodeComparison(emitter, case, number).check(function)
         except MismatchError as mismatch:
             source = emitter.source(case) if sources is None else sources[number]
             pytest.fail(f"{described(case, number, mismatch)}\n{source}")

@@ -12,7 +12,7 @@ from syno import UserError, _core
 from syno.codegen import emitters
 from syno.codegen.emitters.protocol import Array, Case
 from syno.codegen.native import QUICK_FLAGS, Function, Variant, compile_functions
-from syno.codegen.verify.check import Comparison
+from syno.codegen.verify.check import CodeComparison
 from syno.codegen.verify.random_cases import random_case
 from syno.measure import kernels
 from syno.measure.schedule_costs import Machine, choices_of, nests_of, tuning_text
@@ -47,7 +47,7 @@ def check(cases: list[tuple[Case, str]]) -> None:
         variants.append(Variant(tuning=text))
     functions = compile_functions(sources, variants=variants, flags=QUICK_FLAGS)
     for (case, _), function in zip(cases, functions, strict=True):
-        comparison = Comparison(emitters.get("cpp"), case, 0)
+        comparison = CodeComparison(emitters.get("cpp"), case, 0)
         comparison.check(lambda x, w, function=function: on_threads(function, x, w))  # type: ignore[misc]
 
 

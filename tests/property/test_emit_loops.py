@@ -12,7 +12,7 @@ import pytest
 
 from syno.codegen import emitters
 from syno.codegen.verify import random_check
-from syno.codegen.verify.check import Comparison, MismatchError, build
+from syno.codegen.verify.check import CodeComparison, MismatchError, build
 
 from .loop_emitters import check, needs, with_sizes, zoo
 
@@ -76,4 +76,4 @@ def test_a_wrong_source_is_noticed(name, operator, pattern, bug):
     assert count >= 1, source
     with pytest.raises(MismatchError):
         (function,) = build(emitter, [case], [mutant])
-        Comparison(emitter, case, 0).check(function)
+        CodeComparison(emitter, case, 0).check(function)

@@ -10,11 +10,11 @@ import pytest
 from marks import slow_but, with_slow
 from syno import Operator
 from syno.codegen.emitters import Case
-from syno.codegen.emitters.training import EMITTER, Training
+from syno.codegen.emitters.training import EMITTER, TrainingEmitter
 from syno.codegen.native import no_compiler
 from syno.codegen.native.training import compile_training, on_arrays
 from syno.codegen.verify import random_check, verify
-from syno.codegen.verify.check import Comparison, MismatchError
+from syno.codegen.verify.check import CodeComparison, MismatchError
 from syno.codegen.verify.random_cases import random_case
 from syno.operators import zoo
 
@@ -49,14 +49,14 @@ def test_random_operators_agree_with_the_interpreter(count):
 
 @pytest.mark.parametrize("images", with_slow([1, 3], 1))
 def test_blocks_of_the_batch_of_any_size_agree(images):
-    emitter = Training(images=images)
+    emitter = TrainingEmitter(images=images)
     found = (random_case(seed).case for seed in range(7_000, 7_060))
     cases = [case for case in found if case.operator.batch is not None][:12]
     assert len(cases) == 12
     for case, function in zip(cases, emitter.build(cases), strict=True):
         for batch in (1, 2, 5):
             sizes = case.binding | {case.operator.batch: batch}
-            Comparison(emitter, Case(case.operator, sizes), 0).check(function)
+            CodeComparison(emitter, Case(case.operator, sizes), 0).check(function)
 
 
 def test_without_the_gradient_of_the_input_those_of_the_weights_are_the_same():
@@ -81,12 +81,12 @@ def test_without_the_gradient_of_the_input_those_of_the_weights_are_the_same():
 
 
 def test_blocks_that_are_not_added_up_are_caught():
-    emitter = Training(images=1)
+    emitter = TrainingEmitter(images=1)
     wrong = emitter.source(CONV).replace("kAdds = true", "kAdds = false")
     assert wrong != emitter.source(CONV)
     (function,) = emitter.build([CONV], [wrong])
     with pytest.raises(MismatchError, match="the gradient of w0"):
-        Comparison(emitter, CONV, 0).check(function)
+        CodeComparison(emitter, CONV, 0).check(function)
 
 
 # Each changes the gradients alone: the value of the operator stays right.

@@ -14,7 +14,7 @@ import torch
 from syno import _core
 from syno.codegen import emitters
 from syno.codegen.emitters import WrongCodeError
-from syno.codegen.verify.check import Comparison
+from syno.codegen.verify.check import CodeComparison
 
 from .loop_emitters import batches, check, needs, random_case, with_sizes, zoo
 
@@ -199,4 +199,4 @@ def test_every_tile_of_a_triton_kernel_is_right(name: str) -> None:
     assert chosen in text and "tl.dot" in text
     for number in range(8):
         one = text.replace(chosen, f"tried = tiles[{number} % len(tiles):][:1]")
-        Comparison(emitter, case, number).check(emitter.build([case], [one])[0])
+        CodeComparison(emitter, case, number).check(emitter.build([case], [one])[0])

@@ -10,8 +10,8 @@ import pytest
 
 from syno import Operator
 from syno.codegen import emitters
-from syno.codegen.emitters.cpp import Cpp
-from syno.codegen.emitters.pytorch import PyTorch
+from syno.codegen.emitters.cpp import CppEmitter
+from syno.codegen.emitters.pytorch import PyTorchEmitter
 from syno.codegen.verify import random_check
 from syno.codegen.verify.random_cases import MAX_TERMS, is_legal, random_case
 from syno.codegen.verify.shrink import shrink
@@ -72,9 +72,9 @@ def test_every_known_bug_is_caught(emitter):
 
 def wrong(monkeypatch, pattern, replacement):
     """Lets PyTorch's code have a bug everywhere."""
-    right = PyTorch.source
+    right = PyTorchEmitter.source
     monkeypatch.setattr(
-        PyTorch, "source", lambda self, case: re.sub(pattern, replacement, right(self, case))
+        PyTorchEmitter, "source", lambda self, case: re.sub(pattern, replacement, right(self, case))
     )
 
 
@@ -120,11 +120,11 @@ def test_processes_find_the_same(monkeypatch):
 
 def test_small_operators_are_blocked_like_large_ones():
     # A cache of a few floats: panels in blocks, each thread its own, and producers in registers.
-    emitter = Cpp(cache_floats=16)
+    emitter = CppEmitter(cache_floats=16)
     if emitter.available():
         pytest.skip(emitter.available())
     drawn = [random_case(seed).case for seed in range(5 * OPERATORS)]
-    cases = [case for case in drawn if emitter.source(case) != Cpp().source(case)]
+    cases = [case for case in drawn if emitter.source(case) != CppEmitter().source(case)]
     assert len(cases) > OPERATORS / 10
     random = np.random.default_rng(0)
     for case, function in zip(cases, emitter.build(cases), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-from syno.report.model import Baseline, LayerGroup, OperatorRow, Report, Source, Status
+from syno.report.model import Baseline, LayerGroup, OperatorRow, OperatorSource, Report, Status
 
 FORMULA = """y[N,C_out,H,W] = sum(r0<C_in, r1<k, r2<k)
     x[N, r0, H + r1 - k/2, W + r2 - k/2] * w0[C_out, r0, r1, r2]"""
@@ -71,7 +71,10 @@ def row(number: int, rng: random.Random) -> OperatorRow:
             LayerGroup({"N": 1, "C_in": 16, "C_out": 16, "H": 8}, 3, macs // 5, macs // 4),
             LayerGroup({"N": 1, "C_in": 16, "C_out": 32, "H": 4}, 1, macs // 5, macs // 4),
         ),
-        sources=(Source("C_in=16 C_out=16 H=8", CODE), Source("C_in=16 C_out=32 H=4", CODE)),
+        sources=(
+            OperatorSource("C_in=16 C_out=16 H=8", CODE),
+            OperatorSource("C_in=16 C_out=32 H=4", CODE),
+        ),
         seconds=rng.uniform(2, 6),
         finished=5.0 * (number + 1) + rng.uniform(0, 3),
     )

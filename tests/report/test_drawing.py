@@ -57,7 +57,7 @@ def test_graphviz_drawings_fit_into_a_page() -> None:
     assert "<title>" not in good.svg
     assert bad.svg == ""
     assert "syntax error" in bad.problem
-    assert empty == drawing.Drawing()
+    assert empty == drawing.SvgDrawing()
 
 
 def test_without_graphviz_the_note_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from syno import UserError
 from syno.store import Outcome
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 
 _OF_SERVER: dict[str, str] = {}  # the environment of the process that forks
 
@@ -37,7 +37,7 @@ class Hostile:
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
-        self.observer = Observer()
+        self.observer = StudyObserver()
 
     def baseline(self) -> Outcome:
         return Outcome("ok", accuracy=0.9)
@@ -54,7 +54,7 @@ class Hostile:
 
     def compile_ahead(self, operator: Any) -> None:
         """As `evaluate`, and leaves a note if it comes to its end."""
-        self.observer = Observer()
+        self.observer = StudyObserver()
         note = self._folder / f"ahead-{operator.replace(':', '-')}"
         note.with_suffix(".began").write_text(str(os.getpid()))
         self.evaluate(operator)

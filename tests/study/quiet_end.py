@@ -6,14 +6,14 @@ import atexit
 import gc
 
 from syno.store import Outcome
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 
 
 class Quiet:
     """Evaluates nothing."""
 
     def __init__(self) -> None:
-        self.observer = Observer()
+        self.observer = StudyObserver()
         atexit.register(lambda: print(f"{gc.get_freeze_count()} objects are frozen", flush=True))
 
     def baseline(self) -> Outcome:

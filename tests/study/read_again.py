@@ -11,7 +11,7 @@ from syno.store import Evaluation, EventRecord, ProposalRecord, RungResult, Stor
 from syno.store.records import BASELINE
 from syno.study import History, Study
 from syno.study.fidelity.promotions import Promotions
-from syno.study.methods.history import Entry, as_trial
+from syno.study.methods.history import HistoryEntry, as_trial
 from syno.study.ratings import rated
 
 
@@ -54,7 +54,7 @@ def history_of(study: Study, number: int, whole: Whole) -> History:
             baseline = own
         else:
             value, at = values.get(p.ask), told.get(p.ask)
-            entries.append(Entry(p.ask, p.key or "", p.status, value, p.text or "", own, at))
+            entries.append(HistoryEntry(p.ask, p.key or "", p.status, value, p.text or "", own, at))
     several = None if study.objectives.are_default else study.objectives
     objective = study.objectives.objective
     has_rungs = study.ladder is not None

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from syno.study.fidelity import asha
-from syno.study.fidelity.asha import Promotion, Result
+from syno.study.fidelity.asha import Promotion, RungScore
 
 
 class Model:
@@ -38,7 +38,7 @@ def test_promotes_what_the_papers_algorithm_promotes(seed):
     draws = random.Random(seed)
     rungs, eta = draws.randint(2, 4), draws.randint(2, 4)
     model = Model(rungs, eta)
-    results: list[Result] = []
+    results: list[RungScore] = []
     reached: dict[int, int] = {}
     # Several workers: what was asked for is told in any order.
     running: list[tuple[int, int]] = []
@@ -48,7 +48,7 @@ def test_promotes_what_the_papers_algorithm_promotes(seed):
             ask, rung = running.pop(draws.randrange(len(running)))
             # Few values, so that there are ties; one in six fails.
             score = -1.0 if draws.random() < 1 / 6 else draws.randint(0, 5) / 5
-            results.append(Result(ask, rung, None if score < 0 else score))
+            results.append(RungScore(ask, rung, None if score < 0 else score))
             model.scores[rung][ask] = score
             continue
         due = asha.due(results, reached, rungs, eta)
@@ -63,21 +63,21 @@ def test_promotes_what_the_papers_algorithm_promotes(seed):
 
 
 def test_nobody_is_promoted_before_eta_results():
-    results = [Result(1, 0, 0.9), Result(2, 0, 0.1)]
+    results = [RungScore(1, 0, 0.9), RungScore(2, 0, 0.1)]
     assert asha.due(results, {1: 0, 2: 0}, 3, 3) == []
-    assert asha.due([*results, Result(3, 0, 0.5)], {1: 0, 2: 0, 3: 0}, 3, 3) == [Promotion(1, 1)]
+    assert asha.due([*results, RungScore(3, 0, 0.5)], {1: 0, 2: 0, 3: 0}, 3, 3) == [Promotion(1, 1)]
 
 
 def test_a_failure_counts_and_is_never_promoted():
-    results = [Result(ask, 0, None) for ask in range(1, 9)] + [Result(9, 0, 0.1)]
+    results = [RungScore(ask, 0, None) for ask in range(1, 9)] + [RungScore(9, 0, 0.1)]
     reached = dict.fromkeys(range(1, 10), 0)
     assert asha.due(results, reached, 2, 3) == [Promotion(9, 1)]
     assert asha.due(results[:8], reached, 2, 2) == []
 
 
 def test_the_higher_rung_comes_first_and_there_the_best():
-    results = [Result(ask, 0, ask / 10) for ask in range(1, 10)]
-    results += [Result(9, 1, 0.5), Result(8, 1, 0.6), Result(7, 1, 0.4)]
+    results = [RungScore(ask, 0, ask / 10) for ask in range(1, 10)]
+    results += [RungScore(9, 1, 0.5), RungScore(8, 1, 0.6), RungScore(7, 1, 0.4)]
     reached = dict.fromkeys(range(1, 7), 0) | {7: 1, 8: 1, 9: 1}
     assert asha.due(results, reached, 3, 3) == [Promotion(8, 2)]
     assert asha.due(results, reached, 3, 2) == [Promotion(8, 2), Promotion(6, 1)]
@@ -89,7 +89,7 @@ def test_values_rise_with_the_rung_and_within_it_with_the_accuracy(seed):
     rungs = 3
     found = {ask: draws.randint(0, rungs - 1) for ask in range(1, 30)}
     results = [
-        Result(ask, rung, draws.randint(0, 6) / 6 if draws.random() > 0.2 else None)
+        RungScore(ask, rung, draws.randint(0, 6) / 6 if draws.random() > 0.2 else None)
         for ask, top in found.items()
         for rung in range(top + 1)
     ]
@@ -115,11 +115,11 @@ def test_values_rise_with_the_rung_and_within_it_with_the_accuracy(seed):
 def test_no_checkpoint_is_given_up_that_a_promotion_would_need(seed):
     draws = random.Random(seed)
     most, eta = draws.randint(3, 40), draws.randint(2, 4)
-    results: list[Result] = []
+    results: list[RungScore] = []
     reached: dict[int, int] = {}
     kept: set[int] = set()
     for ask in range(1, most + 1):
-        results.append(Result(ask, 0, draws.randint(0, 9) / 9))
+        results.append(RungScore(ask, 0, draws.randint(0, 9) / 9))
         reached[ask] = 0
         kept = asha.keeps(results, 0, most, eta) & (kept | {ask})
         for promotion in asha.due(results, reached, 2, eta):

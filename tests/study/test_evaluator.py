@@ -17,7 +17,7 @@ from syno.network.sampler import Sampler
 from syno.study.evaluate.evaluator import NetworkEvaluator
 from syno.study.evaluate.network import Network
 from syno.study.members import SamplerSpace
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.specifications import small_vision
 from syno.train import fidelity
 
@@ -105,7 +105,7 @@ def test_the_baseline_is_trained_and_timed(evaluator, network):
 def test_an_operator_is_verified_trained_and_timed(evaluator, operator, space):
     steps: list[str] = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_step(self, step):
             steps.append(step)
 

@@ -16,7 +16,7 @@ from syno.runs import processes
 from syno.study.evaluate import server_process
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibleError
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 
 sys.path.insert(0, str(Path(__file__).parent))
 import hostile  # the other process imports it by this name, too
@@ -52,7 +52,7 @@ def whole(request, evaluator, monkeypatch):
     assert evaluator.evaluate("fine").accuracy == 0.5
 
 
-class Watch(Observer):
+class Watch(StudyObserver):
     """Does something when an evaluation has begun."""
 
     def __init__(self, action) -> None:
@@ -199,7 +199,7 @@ def test_grandchildren_are_killed_and_zombies_waited_for(evaluator, folder):
 def test_events_arrive_in_order_and_none_is_lost(evaluator, monkeypatch):
     seen = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_step(self, step):
             seen.append(step)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syno.store import Outcome, Store, Worker
-from syno.study import Observer, Study, StudySettings, run
+from syno.study import Study, StudyObserver, StudySettings, run
 
 from .fakes import FakeEvaluator, FakeRungs, FakeSpace, fake_ladder
 
@@ -68,7 +68,7 @@ def test_its_late_answer_is_dropped_and_it_goes_on(store, ladder, answers, outco
     study = Study.create(store, "s", settings(ladder), FakeSpace())
     notes = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_note(self, text):
             notes.append(text)
             if not answers and evaluator.taken is not None:  # the other one comes to its end

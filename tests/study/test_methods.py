@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from syno._util.errors import UserError
-from syno.study import DiverseSampling, Entry, History, Members, UniformSampling
+from syno.study import DiverseSampling, History, HistoryEntry, Members, UniformSampling
 from syno.study.methods import METHODS, GraphSearch, Method, choose, make_method, parse_method
 
 from .fakes import FakeOperator, FakeSpace, RealSpace, number
@@ -38,15 +38,15 @@ def value_of(operator: Any) -> float | None:
     return (common + number(operator.key, 100) / 400) / 4
 
 
-def entry(ask: int, operator: Any, told: dict[int, int]) -> Entry:
+def entry(ask: int, operator: Any, told: dict[int, int]) -> HistoryEntry:
     if ask not in told:
-        return Entry(ask, operator.key, None)
+        return HistoryEntry(ask, operator.key, None)
     value = value_of(operator)
     status = "error" if value is None else "ok"
-    return Entry(ask, operator.key, status, value or 0.0, told=told[ask])
+    return HistoryEntry(ask, operator.key, status, value or 0.0, told=told[ask])
 
 
-def answered(operators: Sequence[Any], first: int = 1) -> tuple[Entry, ...]:
+def answered(operators: Sequence[Any], first: int = 1) -> tuple[HistoryEntry, ...]:
     numbered = list(enumerate(operators, start=first))
     return tuple(entry(ask, op, {ask: ask}) for ask, op in numbered)
 
@@ -56,7 +56,7 @@ def draw(method: Method, count: int, status: str | None = None) -> list[Any]:
     for _ in range(count):
         entries = answered(found)
         if status is not None:
-            entries = tuple(Entry(e.ask, e.key, status) for e in entries)
+            entries = tuple(HistoryEntry(e.ask, e.key, status) for e in entries)
         operator = method.propose(History(len(found) + 1, entries))
         if operator is None:
             break
@@ -105,7 +105,7 @@ class TestEveryMethod:
 
     def test_operators_of_the_user_that_are_not_in_the_space_do_no_harm(self, name):
         known = draw(make_method(name, small_members(), 3, {}), 12)
-        entries = (Entry(1, "0" * 32, "ok", 0.9), *answered(known, first=2))
+        entries = (HistoryEntry(1, "0" * 32, "ok", 0.9), *answered(known, first=2))
         operator = make_method(name, small_members(), 3, {}).propose(History(14, entries))
         assert operator not in known
 
@@ -115,7 +115,7 @@ class TestEveryMethod:
         found = []
         for ask in range(1, 41):
             entries = tuple(
-                Entry(i + 1, op.key, "ok", (value_of(op) or 0.5) / (1 + (ask + i) % 3))
+                HistoryEntry(i + 1, op.key, "ok", (value_of(op) or 0.5) / (1 + (ask + i) % 3))
                 for i, op in enumerate(found)
             )
             history = History(ask, entries)

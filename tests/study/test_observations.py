@@ -10,7 +10,7 @@ import pytest
 from syno.features import FEATURES
 from syno.store.objective import ACCURACY
 from syno.store.objectives import parse_objectives
-from syno.study import Entry, History
+from syno.study import History, HistoryEntry
 from syno.study.methods import UniformSampling, make_method
 from syno.study.methods.history import Trial
 from syno.study.observations import Observations
@@ -36,7 +36,9 @@ def history(members, count, named, bounds=(), results=lambda c: (0.5, 0.5)):
     entries = []
     for number, member in enumerate(list(members)[:count]):
         found = trial(member, *results(member))
-        entries.append(Entry(number + 1, member.key, found.status, 0.5, "", (found,), number + 1))
+        entries.append(
+            HistoryEntry(number + 1, member.key, found.status, 0.5, "", (found,), number + 1)
+        )
     objectives = parse_objectives(named, bounds, ACCURACY)
     return History(count + 1, tuple(entries), ACCURACY, (BASELINE,), objectives)
 
@@ -155,7 +157,7 @@ def test_a_front_is_found_in_fewer_trials_than_by_sampling(targets):
         for ask in range(1, 17):
             seen = History(ask, tuple(entries), ACCURACY, (baseline,), objectives)
             found = members[members.place(method.propose(seen).key)]
-            entries.append(Entry(ask, found.key, "ok", 0.5, "", (result(found),), ask))
+            entries.append(HistoryEntry(ask, found.key, "ok", 0.5, "", (result(found),), ask))
         return objectives.volume([e.last for e in entries], baseline)
 
     best = objectives.volume([result(c) for c in members], baseline)
@@ -188,5 +190,5 @@ def test_proposals_follow_from_the_history_alone():
             assert surrogate(members, 5).propose(seen).key == found.key
         member = members[members.place(found.key)]
         entries.append(
-            Entry(ask, found.key, "ok", 0.5, "", (trial(member, *results[found.key]),), ask)
+            HistoryEntry(ask, found.key, "ok", 0.5, "", (trial(member, *results[found.key]),), ask)
         )

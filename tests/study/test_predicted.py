@@ -21,7 +21,7 @@ from syno.store.tables import operators_table
 from syno.study.evaluate.evaluator import NetworkEvaluator
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.predicted import (
-    NetworkLatency,
+    NetworkLatencyPredictor,
     kernels_of,
     network_name,
     predictor_for,
@@ -130,7 +130,7 @@ def test_stored_latencies_of_the_device_start_the_predictor(network, operator, o
     assert {sample.network for sample in found} == {network_name(network)}
     predictor = predictor_for(LatencyPredictor(DEVICE), network, rows, 1)
     net, _ = network.with_operator(operator)
-    predicted = NetworkLatency(network, predictor).predict(net)
+    predicted = NetworkLatencyPredictor(network, predictor).predict(net)
     assert predicted["whole"] and predicted["samples"] == 2
     assert predicted["median_ms"] == pytest.approx(3.0, rel=0.35)
     with pytest.raises(UserError, match="for 1 threads"):

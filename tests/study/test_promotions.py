@@ -8,7 +8,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.store import Outcome, Store
-from syno.study import Observer, Study, StudySettings, run
+from syno.study import Study, StudyObserver, StudySettings, run
 from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.methods import UniformSampling
 
@@ -166,7 +166,7 @@ def test_resumed_after_every_evaluation_with_higher_limits_it_ends_with_nothing_
 
 
 def test_what_is_due_is_done_before_a_study_ends_and_after_a_resume(store):
-    class Stop(Observer):
+    class Stop(StudyObserver):
         def on_tell(self, proposal, outcome, tally):
             if tally.evaluated == EVALUATIONS and tally.due:
                 raise KeyboardInterrupt
@@ -266,7 +266,7 @@ def test_checkpoints_are_kept_while_needed_and_deleted_after(tmp_path):
         evaluator = FakeRungs(checkpoints=checkpoints)
         most = []
 
-        class Count(Observer):
+        class Count(StudyObserver):
             def on_tell(self, proposal, outcome, tally):
                 most.append(len(list(checkpoints.folder.glob("*"))))
 

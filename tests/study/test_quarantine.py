@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syno.store import Outcome, Store
-from syno.study import Observer, Study, StudySettings, run
+from syno.study import Study, StudyObserver, StudySettings, run
 from syno.study.evaluate.failures import failure_kind
 
 from .fakes import FakeEvaluator, FakeSpace
@@ -39,7 +39,7 @@ def begun(store, evaluations=8) -> Study:
 def test_a_failure_that_does_not_come_again_leaves_no_trace_in_the_answers(store):
     seen = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_failure(self, proposal, outcome):
             seen.append((proposal.ask, outcome.reason))
 

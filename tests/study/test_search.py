@@ -26,7 +26,7 @@ from syno.report import gather, write_page
 from syno.store import Store
 from syno.store.sealing import seal_store
 from syno.study.evaluate.network import Network
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.specifications import small_vision, specification_for
 from syno.study.training.finalists import Finalists
 from syno.train import fidelity
@@ -72,7 +72,7 @@ def test_a_module_of_the_users_own_is_searched_and_resumed(path):
         syno.resume(path, evaluations=2)
     notes = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_note(self, text):
             notes.append(text)
 
@@ -246,7 +246,7 @@ def own_net_of_size(size: int) -> nn.Module:
 def test_layers_that_a_small_resolution_takes_from_a_search_are_named(path):
     notes = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_note(self, text):
             notes.append(text)
 

@@ -19,7 +19,7 @@ from syno.study.evaluate import server_process
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.server_process import ServerProcess
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 
 sys.path.insert(0, str(Path(__file__).parent))
 import hostile  # the other process imports it by this name, too
@@ -60,11 +60,11 @@ def evaluator(shared, folder, monkeypatch):
     shared._baseline_s = {}
     shared.start()
     yield shared
-    shared._observer = Observer()
+    shared._observer = StudyObserver()
     assert shared.evaluate("fine").accuracy == 0.5
 
 
-class Watch(Observer):
+class Watch(StudyObserver):
     """Does something when an evaluation has begun."""
 
     def __init__(self, action) -> None:
@@ -228,9 +228,9 @@ def test_a_search_that_is_killed_takes_a_stopped_server_along(folder, tmp_path):
         "from syno.runs import processes\n"
         "from syno.study.evaluate import server_process\n"
         "from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator\n"
-        "from syno.study.observer import Observer\n"
+        "from syno.study.observer import StudyObserver\n"
         f"server_process._MODULE = {QUICK!r}\n"
-        "class Watch(Observer):\n"
+        "class Watch(StudyObserver):\n"
         "    def on_process(self, process):\n"
         "        os.kill(made._server.pid, signal.SIGSTOP)\n"
         "        print(made._server.pid, process, flush=True)\n"
@@ -296,7 +296,7 @@ def test_a_server_that_is_killed_at_its_start_is_started_again(folder, tmp_path,
 
 def test_what_is_no_message_is_a_crash(evaluator, monkeypatch):
     def garbled(self, wait):
-        raise server_process.GarbledError("b'?' of 7 bytes")
+        raise server_process.GarbledReplyError("b'?' of 7 bytes")
 
     with monkeypatch.context() as patch:
         patch.setattr(ServerProcess, "_receive", garbled)

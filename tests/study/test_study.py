@@ -10,7 +10,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.store import Outcome, Store, Worker, log
-from syno.study import Observer, Proposal, StopReason, Study, StudySettings, run
+from syno.study import Proposal, StopReason, Study, StudyObserver, StudySettings, run
 from syno.study.answers import MAX_ATTEMPTS
 from syno.study.study import running_seconds, settings_of
 
@@ -207,7 +207,7 @@ def test_an_interrupted_evaluation_is_repeated_under_the_same_proposal(store, er
     identity = store.proposals(study.record)[-1].id
     seen: list[Proposal] = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_ask(self, proposal):
             seen.append(proposal)
 
@@ -285,7 +285,7 @@ def test_the_time_of_a_study_is_that_of_its_runs(store):
 def test_the_observer_sees_every_step(store):
     seen: list[str] = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_start(self, study, settings, tally):
             seen.append(f"start {study.name} {tally.evaluated}/{settings.evaluations}")
 

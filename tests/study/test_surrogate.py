@@ -8,7 +8,7 @@ import pytest
 import syno
 from syno.store.objective import ACCURACY
 from syno.store.objectives import parse_objectives
-from syno.study import Entry, History, Members
+from syno.study import History, HistoryEntry, Members
 from syno.study.methods import make_method
 from syno.study.methods.surrogate import SurrogateSearch, fitted
 from syno.study.warm_start import given_data, in_words, warm_start
@@ -28,11 +28,11 @@ def trials_to_best(name, seed, **options):
     values = {c.key: value(members, c.key) for c in members}
     best = set(sorted(values, key=values.__getitem__)[-2:])
     method = make_method(name, members, seed, options)
-    entries: list[Entry] = []
+    entries: list[HistoryEntry] = []
     while True:
         ask = len(entries) + 1
         operator = method.propose(History(ask, tuple(entries)))
-        entries.append(Entry(ask, operator.key, "ok", values[operator.key], told=ask))
+        entries.append(HistoryEntry(ask, operator.key, "ok", values[operator.key], told=ask))
         if operator.key in best:
             return ask
 
@@ -49,7 +49,7 @@ def first_trials(target, count=20, **options):
     places = {c.key: c for c in members}
     largest = max(c.macs for c in members)
     method = make_method("surrogate", members, 0, options)
-    entries: list[Entry] = []
+    entries: list[HistoryEntry] = []
     while len(entries) < count:
         ask = len(entries) + 1
         operator = method.propose(
@@ -57,7 +57,7 @@ def first_trials(target, count=20, **options):
         )
         share = places[operator.key].macs / largest
         score = share if target == "accuracy" else -share
-        entries.append(Entry(ask, operator.key, "ok", score, told=ask))
+        entries.append(HistoryEntry(ask, operator.key, "ok", score, told=ask))
     return [places[entry.key].macs for entry in entries]
 
 
@@ -73,7 +73,7 @@ def test_a_trend_that_does_not_hold_is_given_up():
     members = small_members()
     history = list(members)[:40]
     entries = tuple(  # the accuracy falls where the MACs rise
-        Entry(i + 1, c.key, "ok", -float(c.macs), told=40) for i, c in enumerate(history)
+        HistoryEntry(i + 1, c.key, "ok", -float(c.macs), told=40) for i, c in enumerate(history)
     )
     method = make_method("surrogate", members, 0, {"uniform": 0.0, "local": 0.0})
     chosen = method.propose(History(41, entries)).key
@@ -94,14 +94,14 @@ def test_workers_get_different_operators(acquisition):
     members = small_members()
     method = SurrogateSearch(members, 0, acquisition=acquisition, uniform=0.0)
     entries = [
-        Entry(i + 1, c.key, "ok", value(members, c.key), told=20)
+        HistoryEntry(i + 1, c.key, "ok", value(members, c.key), told=20)
         for i, c in enumerate(list(members)[:20])
     ]
     keys = set()
     for ask in range(21, 31):
         operator = method.propose(History(ask, tuple(entries)))
         keys.add(operator.key)
-        entries.append(Entry(ask, operator.key, None))
+        entries.append(HistoryEntry(ask, operator.key, None))
     assert len(keys) == 10
 
 
@@ -109,7 +109,7 @@ def test_a_small_pool_has_the_neighbors_of_the_best():
     members = small_members()
     method = SurrogateSearch(members, 0, pool=40, neighbors=5, uniform=0.0, local=1.0)
     entries = tuple(
-        Entry(i + 1, c.key, "ok", value(members, c.key), told=12)
+        HistoryEntry(i + 1, c.key, "ok", value(members, c.key), told=12)
         for i, c in enumerate(list(members)[:12])
     )
     operator = method.propose(History(13, entries))
@@ -121,7 +121,7 @@ def test_a_small_pool_has_the_neighbors_of_the_best():
 def test_the_model_may_be_selected_by_cross_validation():
     members = small_members()
     entries = tuple(
-        Entry(i + 1, c.key, "ok", value(members, c.key), told=30)
+        HistoryEntry(i + 1, c.key, "ok", value(members, c.key), told=30)
         for i, c in enumerate(list(members)[:30])
     )
     found = [
@@ -148,7 +148,7 @@ def test_results_of_another_study_lead_to_good_first_proposals():
 def test_a_misleading_study_loses_its_weight():
     members = small_members()
     entries = tuple(
-        Entry(i + 1, c.key, "ok", value(members, c.key), told=30)
+        HistoryEntry(i + 1, c.key, "ok", value(members, c.key), told=30)
         for i, c in enumerate(list(members)[1:60:2])
     )
     history = History(31, entries)
@@ -206,5 +206,5 @@ def test_wrong_options_are_named(options, message):
 
 def test_a_space_is_exhausted():
     few = Members(type("Space", (), {"operators": [c.operator for c in small_members()][:3]}))
-    entries = tuple(Entry(i + 1, c.key, "ok", 0.5) for i, c in enumerate(few))
+    entries = tuple(HistoryEntry(i + 1, c.key, "ok", 0.5) for i, c in enumerate(few))
     assert make_method("surrogate", few, 0, {}).propose(History(4, entries)) is None

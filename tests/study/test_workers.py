@@ -17,7 +17,7 @@ from syno.study import Study, StudySettings
 from syno.study.answers import Answers
 from syno.study.driver import drive
 from syno.study.evaluate.failures import check_disk
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.worker import MOST_LOSSES, MOST_TEXT, Bench, work
 
 from .fakes import FakeEvaluator, FakeRungs, FakeSpace, RealSpace, fake_ladder
@@ -28,7 +28,7 @@ EVALUATIONS = 12
 
 def bench(evaluator: Any, space: Any = None) -> Any:
     @contextlib.contextmanager
-    def prepare(answers: Answers, observer: Observer) -> Iterator[Bench]:
+    def prepare(answers: Answers, observer: StudyObserver) -> Iterator[Bench]:
         yield Bench((space or FakeSpace(1)).parse, evaluator)
 
     return prepare
@@ -162,7 +162,7 @@ def test_a_study_that_a_worker_cannot_evaluate_is_left_to_others(store):
     study.propose()
     notes: list[str] = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_note(self, text: str) -> None:
             notes.append(text)
 
@@ -277,7 +277,7 @@ def test_a_worker_with_a_full_disk_leaves_its_trials_to_others(store, tmp_path):
 
     notes: list[str] = []
 
-    class Watch(Observer):
+    class Watch(StudyObserver):
         def on_note(self, text: str) -> None:
             notes.append(text)
 

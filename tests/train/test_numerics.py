@@ -20,7 +20,7 @@ from syno.study.evaluate.network import Network
 from syno.train import Fidelity, accuracy, fidelity, train
 from syno.train.images import ImageTask
 from syno.train.numerics import Numerics, checked_device
-from syno.train.parallel import Group
+from syno.train.parallel import ProcessGroup
 
 from .networks import convolutional
 
@@ -243,7 +243,7 @@ def test_processes_divide_the_batches_of_one(dataset: DataSet, quick: Fidelity) 
     numerics = Numerics(how.recipe, torch.device("cpu"))
 
     def batches(rank: int, world: int) -> list[tuple[torch.Tensor, torch.Tensor, int]]:
-        task = ImageTask(dataset, how, 5, numerics, Group(rank, world))
+        task = ImageTask(dataset, how, 5, numerics, ProcessGroup(rank, world))
         return list(task.batches(1, 2))
 
     whole, parts = batches(0, 1), [batches(rank, 3) for rank in range(3)]
@@ -254,7 +254,7 @@ def test_processes_divide_the_batches_of_one(dataset: DataSet, quick: Fidelity) 
         assert torch.equal(torch.cat([part[0] for part in divided]), images)
         assert torch.equal(torch.cat([part[1] for part in divided]), labels)
     with pytest.raises(UserError, match="batches of 11 cannot be divided among 6 processes"):
-        ImageTask(dataset, how, 5, numerics, Group(0, 6))
+        ImageTask(dataset, how, 5, numerics, ProcessGroup(0, 6))
 
 
 @pytest.mark.slow

@@ -24,8 +24,8 @@ from syno.train import (
     SlowStep,
     State,
     Stop,
-    Stopper,
     TrainingOutcome,
+    TrainingStopper,
     accuracy,
     fidelity,
     test_accuracy,
@@ -225,7 +225,7 @@ def test_a_limit_of_processor_time_does_not_count_pauses(dataset: DataSet, quick
     [(SlowStep(1e-9), "slow_step", 5), (MemoryLimit(2**20), "memory", 1)],
 )
 def test_slow_steps_and_much_memory_end_a_training(
-    dataset: DataSet, quick: Fidelity, stopper: Stopper, reason: str, steps: int
+    dataset: DataSet, quick: Fidelity, stopper: TrainingStopper, reason: str, steps: int
 ) -> None:
     outcome = train(linear(), dataset, quick, 0, stoppers=[stopper])
     assert (outcome.status, outcome.reason) == ("rejected", reason)

@@ -9,8 +9,8 @@ import pytest
 
 from syno import UserError
 from syno.runs.file_lock import locked
-from syno.tune import Task, read_grid, tasks_of
-from syno.tune.results import FAILED, Results, TaskResult, stored
+from syno.tune import TuningTask, read_grid, tasks_of
+from syno.tune.results import FAILED, TaskFiles, TaskResult, stored
 
 GRID = {
     "targets": [{"name": "here", "prefix": "out"}],
@@ -21,16 +21,16 @@ GRID = {
 }
 
 
-def task(folder: Path) -> Task:
+def task(folder: Path) -> TuningTask:
     path = folder / "grid.json"
     path.write_text(json.dumps(GRID))
     (found,) = tasks_of(read_grid(path))
     return found
 
 
-def filled(folder: Path) -> Results:
+def filled(folder: Path) -> TaskFiles:
     """All files of a task."""
-    results = Results(task(folder))
+    results = TaskFiles(task(folder))
     with results.held():
         tvm = results.tvm_folder("8x8")
         (tvm / "logs").mkdir(parents=True)

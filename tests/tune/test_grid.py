@@ -14,7 +14,7 @@ from syno.operators import zoo
 from syno.tune import read_grid, single_grid, tasks_of
 from syno.tune.grid import BACK_ENDS, layer_size
 from syno.tune.run import check_folders
-from syno.tune.tasks import ORIGINAL, Task
+from syno.tune.tasks import ORIGINAL, TuningTask
 
 # The targets of the paper's artifact.
 ARTIFACT = {
@@ -103,7 +103,7 @@ def test_a_whole_network_is_a_place_of_its_own(tmp_path: Path) -> None:
 def test_a_task_survives_json_and_its_key_names_what_decides_the_result(tmp_path: Path) -> None:
     grid = single_grid(["conv2d"], layers=["8x8"], out=tmp_path, rounds=20)
     (task, *_) = tasks_of(grid)
-    assert Task.from_json(json.loads(json.dumps(task.as_json()))) == task
+    assert TuningTask.from_json(json.loads(json.dumps(task.as_json()))) == task
     elsewhere = tasks_of(single_grid(["conv2d"], layers=["8x8"], out=tmp_path / "b", rounds=20))
     assert elsewhere[0].key == task.key
     longer = tasks_of(single_grid(["conv2d"], layers=["8x8"], out=tmp_path, rounds=30))

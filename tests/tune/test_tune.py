@@ -17,14 +17,14 @@ from click.testing import CliRunner
 
 from syno.cli.main import cli
 from syno.codegen import emitters
-from syno.tune import Task, run_grid, single_grid, tasks_of
+from syno.tune import TuningTask, run_grid, single_grid, tasks_of
 from syno.tune.back_ends import problem
-from syno.tune.results import Results
+from syno.tune.results import TaskFiles
 from syno.tune.subjects import subjects_of
 from syno.tune.tables import layers_table, results_table, state, tasks_table
 
 
-def tasks(folder: Path, *back_ends: str, trials: int = 1, **more: object) -> list[Task]:
+def tasks(folder: Path, *back_ends: str, trials: int = 1, **more: object) -> list[TuningTask]:
     places = {"layers": ["8x8"], **more}
     return tasks_of(
         single_grid(
@@ -92,7 +92,7 @@ def test_tvm_goes_on_with_the_trials_of_its_database(tmp_path: Path) -> None:
     assert first.status == "done", first.reason
     assert first.rows[0].form == "4 trials"
     assert first.rows[0].outputs > 0
-    folder = Results(task).tvm_folder("8x8")
+    folder = TaskFiles(task).tvm_folder("8x8")
     (records,) = folder.glob("*tuning_record*.json")
     before = records.read_text()
     (longer,) = run_grid([dataclasses.replace(task, trials=6)]).results

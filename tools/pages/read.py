@@ -91,9 +91,9 @@ def read(file: str) -> Any:
     """
     path = ROOT / file
     if path.suffix == ".jsonl":
-        from syno_lab.experiments.ranking import Table
+        from syno_lab.experiments.ranking import RankingFile
 
-        return Table.read(path)
+        return RankingFile.read(path)
     if path.suffix == ".py":
         return SimpleNamespace(**runpy.run_path(str(path)))
     text = path.read_text(encoding="utf-8")

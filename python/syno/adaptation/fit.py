@@ -38,7 +38,7 @@ _EXACT = 1e-4
 
 
 @dataclass
-class Shared:
+class SharedSums:
     """Sums over the same activations that fits of several operators have in common.
 
     grams: P P^T by what an operator gathers. crosses: y P^T, the sum of y^2 and the number of
@@ -67,7 +67,7 @@ class Moments:
         cls,
         factors: Factors,
         data: Iterable[tuple[torch.Tensor, torch.Tensor]],
-        shared: Shared | None = None,
+        shared: SharedSums | None = None,
     ) -> Moments:
         """Sum over pairs of the operator's input and the result that it shall have.
 
@@ -86,7 +86,7 @@ class Moments:
             torch.zeros(blocks, free, taps, dtype=torch.float64),
         )
         images = max(1, _CHUNK // max(1, len(factors.patches)))
-        shared = shared or Shared()
+        shared = shared or SharedSums()
         gram = shared.grams.get(factors.mark)
         order = f"{factors.mark} {factors.order} {factors.blocks} {factors.free} {factors.rows}"
         if gram is not None and order in shared.crosses:

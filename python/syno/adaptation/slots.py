@@ -11,7 +11,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.adaptation.activations import Activations, record
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Fit, Moments, Shared, fit
+from syno.adaptation.fit import Fit, Moments, SharedSums, fit
 from syno.network.placeholder import Placeholder, checked_slots
 from syno.network.surgery import fill
 from syno.operators.layer import Layer
@@ -37,7 +37,7 @@ def fit_layer(
     restarts: int = 2,
     seed: int = 0,
     sweeps: int = 30,
-    shared: Shared | None = None,
+    shared: SharedSums | None = None,
     initial: Sequence[torch.Tensor] | None = None,
     factors: Factors | None = None,
 ) -> Fit:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from syno._util import numbers as fmt
 from syno._util.interrupts import Interrupts, ends_on_interrupt
 from syno.cli import output
-from syno.space.pace import Pace
+from syno.space.pace import EnumerationPace
 from syno.space.rejections import Rejections, rejection_tree
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class EnumerationWatch:
     ) -> None:
         self._interrupts = interrupts
         self._move = move
-        self._pace = Pace()
+        self._pace = EnumerationPace()
         self._done = 0
         self._visited = 0
         self._ends = None if not max_seconds else time.monotonic() + max_seconds

@@ -191,7 +191,7 @@ class Move(Protocol):
         """Move to `done`."""
 
 
-class Clock:
+class ProgressClock:
     """The elapsed and remaining time of steps that take about equally long.
 
     done: the steps that are complete at the beginning, which say nothing about the pace.
@@ -212,7 +212,7 @@ class Clock:
         return f"{words}, left {duration(left)}"
 
 
-def line_move(description: str, total: int | None, clock: Clock) -> Move:
+def line_move(description: str, total: int | None, clock: ProgressClock) -> Move:
     """Return a function that prints the progress every few seconds, where there is no terminal."""
     last = time.monotonic()
 
@@ -263,12 +263,12 @@ def progress(description: str, total: int | None, *, remaining: bool = True) -> 
         A function of the number of completed steps and a remark.
     """
     if not sys.stderr.isatty():
-        yield line_move(description, total, Clock(remaining=remaining))
+        yield line_move(description, total, ProgressClock(remaining=remaining))
         return
 
     bar = progress_bar()
     with bar:
-        clock = Clock(remaining=remaining)
+        clock = ProgressClock(remaining=remaining)
         task = bar.add_task(description, total=total, remark="", clock=clock)
 
         def move(done: int, remark: str = "") -> None:

@@ -8,11 +8,11 @@ from syno.operators.summary import short_id
 from syno.store import Outcome
 from syno.store.records import OK
 from syno.study.answers import Proposal
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.stoppers import Tally
 
 
-class TrialLines(Observer):
+class TrialLines(StudyObserver):
     """Prints a line for each trial, and each note once."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class Watch(Narration):
         if self._bar is not None:
             self._bar.start()
             self._task = self._bar.add_task(
-                "composing operators", total=None, remark="", clock=output.Clock()
+                "composing operators", total=None, remark="", clock=output.ProgressClock()
             )
         return self
 
@@ -43,7 +43,7 @@ class Watch(Narration):
     def on_start(self, study: StudyRecord, settings: StudySettings, tally: Tally) -> None:
         """Show the progress of earlier runs, and state the command that resumes the study."""
         resumable(command_line("resume", store=self._store, study=study.name))
-        self._clock = output.Clock(tally.evaluated)
+        self._clock = output.ProgressClock(tally.evaluated)
         self._move = output.line_move("training", settings.evaluations, self._clock)
         super().on_start(study, settings, tally)
 

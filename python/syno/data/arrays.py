@@ -29,7 +29,7 @@ from syno._util.errors import UserError
 from syno._util.packed import DAMAGED
 from syno.data.decode import fit, planes
 from syno.data.layout import own_split
-from syno.data.source import MOST_FILE, Source
+from syno.data.source import MOST_FILE, FileSource
 
 _IDX = re.compile(r"(images|labels)[-.]idx\d[-.]ubyte(\.gz)?$")
 _CIFAR = re.compile(
@@ -58,7 +58,7 @@ def is_array(path: str) -> bool:
     return _IDX.search(path) is not None or _CIFAR.search(path) is not None
 
 
-def read_arrays(source: Source) -> Arrays | None:
+def read_arrays(source: FileSource) -> Arrays | None:
     """The data set that the files of `source` make up; None where they are none of these.
 
     Raises UserError, naming the file, for one that is damaged or does not fit the others.
@@ -113,7 +113,7 @@ def _idx_head(data: bytes, where: str) -> tuple[int, tuple[int, ...]]:
     return head, struct.unpack(f">{data[3]}I", data[4:head]) if len(data) >= head else ()
 
 
-def _read_idx(source: Source) -> Arrays:
+def _read_idx(source: FileSource) -> Arrays:
     found: dict[tuple[str, str], str] = {}
     for path in source.files:
         if match := _IDX.search(path):
@@ -140,7 +140,7 @@ def _read_idx(source: Source) -> Arrays:
     return _arrays(source, None, parts)
 
 
-def _idx_pair(source: Source, images: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
+def _idx_pair(source: FileSource, images: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
     pixels = parse_idx(_unpacked(source, images), f"file {source.locate(images)}")
     numbers = parse_idx(_unpacked(source, labels), f"file {source.locate(labels)}")
     if pixels.ndim != 3 or numbers.ndim != 1 or len(pixels) != len(numbers):
@@ -151,7 +151,7 @@ def _idx_pair(source: Source, images: str, labels: str) -> tuple[np.ndarray, np.
     return pixels[:, None], numbers.astype(np.int64)
 
 
-def _unpacked(source: Source, path: str) -> bytes:
+def _unpacked(source: FileSource, path: str) -> bytes:
     data = source.read(path)
     if not path.endswith(".gz"):
         return data
@@ -172,7 +172,7 @@ def _unpacked(source: Source, path: str) -> bytes:
         raise UserError(f"{where} is damaged: {error}\n  fetch it again") from error
 
 
-def _read_cifar(source: Source) -> Arrays:
+def _read_cifar(source: FileSource) -> Arrays:
     parts: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"train": [], "test": []}
     names: tuple[str, ...] | None = None
     for path in sorted(source.files):
@@ -195,7 +195,7 @@ def _read_cifar(source: Source) -> Arrays:
     return _arrays(source, names, joined)
 
 
-def _cifar_binary(source: Source, path: str) -> tuple[np.ndarray, np.ndarray]:
+def _cifar_binary(source: FileSource, path: str) -> tuple[np.ndarray, np.ndarray]:
     data = source.read(path)
     fine = PurePosixPath(path).name in ("train.bin", "test.bin")
     row = _PIXELS + (2 if fine else 1)
@@ -209,7 +209,7 @@ def _cifar_binary(source: Source, path: str) -> tuple[np.ndarray, np.ndarray]:
     return rows[:, row - _PIXELS :].reshape(-1, 3, 32, 32), labels
 
 
-def _cifar_pickle(source: Source, path: str) -> tuple[np.ndarray, np.ndarray]:
+def _cifar_pickle(source: FileSource, path: str) -> tuple[np.ndarray, np.ndarray]:
     content = _unpickled(source, path)
     try:
         labels = content[b"fine_labels"] if b"fine_labels" in content else content[b"labels"]
@@ -222,7 +222,7 @@ def _cifar_pickle(source: Source, path: str) -> tuple[np.ndarray, np.ndarray]:
         ) from error
 
 
-def _cifar_names(source: Source, path: str) -> tuple[str, ...]:
+def _cifar_names(source: FileSource, path: str) -> tuple[str, ...]:
     if path.endswith(".txt"):
         return tuple(source.read(path).decode("utf-8", "replace").split())
     content = _unpickled(source, path)
@@ -254,7 +254,7 @@ def _encode(text: str, encoding: str) -> bytes:
     return text.encode(encoding)
 
 
-def _unpickled(source: Source, path: str) -> dict[bytes, Any]:
+def _unpickled(source: FileSource, path: str) -> dict[bytes, Any]:
     try:
         content = _OnlyArrays(io.BytesIO(source.read(path)), encoding="bytes").load()
     except Exception as error:  # a damaged pickle raises whatever its parts raise
@@ -267,7 +267,7 @@ def _unpickled(source: Source, path: str) -> dict[bytes, Any]:
 
 
 def _arrays(
-    source: Source,
+    source: FileSource,
     names: tuple[str, ...] | None,
     parts: dict[str, tuple[np.ndarray, np.ndarray]],
 ) -> Arrays:

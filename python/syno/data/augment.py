@@ -70,7 +70,7 @@ class Augmentation:
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
+class AugmentationChoices:
     """The random choices for a batch, each int64 [n].
 
     top, left: the corner of the cropped window, in pixels of the padded image.
@@ -139,7 +139,7 @@ class Augmenter:
         same._scale, same._shift = self._scale, self._shift
         return same(images, np.zeros(len(images), dtype=np.int64), 0)
 
-    def choose(self, index: np.ndarray, epoch: int, height: int, width: int) -> Choices:
+    def choose(self, index: np.ndarray, epoch: int, height: int, width: int) -> AugmentationChoices:
         """What is drawn for the images of these numbers, of height x width pixels."""
         steps, count = self.augmentation, len(index)
         columns = 9 if steps.area else 5 if steps.cutout else 3
@@ -150,7 +150,7 @@ class Augmenter:
             box = self._box(drawn, height, width)
         final = (steps.size or height, steps.size or width)
         half = steps.cutout // 2
-        return Choices(
+        return AugmentationChoices(
             top=scaled(drawn[:, _DY], 2 * steps.crop + 1),
             left=scaled(drawn[:, _DX], 2 * steps.crop + 1),
             mirrored=scaled(drawn[:, _FLIP], 2) if steps.flip else zero,
@@ -168,7 +168,7 @@ class Augmenter:
             drawn[:, [_AREA, _RATIO, _BOX_Y, _BOX_X]], steps.area, steps.ratio, height, width
         )
 
-    def _moved_by_numpy(self, images: torch.Tensor, choices: Choices) -> torch.Tensor:
+    def _moved_by_numpy(self, images: torch.Tensor, choices: AugmentationChoices) -> torch.Tensor:
         """`_moved` on the CPU, where numpy copies such windows several times as fast as torch."""
         crop, pixels = self.augmentation.crop, images.numpy()
         if crop:
@@ -203,7 +203,7 @@ class Augmenter:
         """The color of a border, uint8 [C]."""
         return self._mean if self.augmentation.pad == "mean" else np.zeros_like(self._mean)
 
-    def _moved(self, images: torch.Tensor, choices: Choices) -> torch.Tensor:
+    def _moved(self, images: torch.Tensor, choices: AugmentationChoices) -> torch.Tensor:
         """Shifted and mirrored, uint8 [n, C, H, W]: each pixel is fetched from where it was."""
         device, crop = images.device, self.augmentation.crop
         height, width = images.shape[2:]
@@ -229,7 +229,7 @@ class Augmenter:
         fill = torch.from_numpy(self._fill()).to(device).view(1, -1, 1, 1)
         return torch.where(inside, fetched, fill)
 
-    def _resized(self, values: torch.Tensor, choices: Choices) -> torch.Tensor:
+    def _resized(self, values: torch.Tensor, choices: AugmentationChoices) -> torch.Tensor:
         """float32 [n, C, H, W] to [n, C, S, S'], values within 0 and 255."""
         height, width = values.shape[2:]
         top, left, tall, wide = (torch.from_numpy(part).to(values.device) for part in choices.box)
@@ -240,7 +240,7 @@ class Augmenter:
         across = filters(left, wide, width, size or width)[:, None]  # [n, 1, S', W]
         return torch.matmul(torch.matmul(down, values), across.transpose(2, 3))
 
-    def _cut(self, values: torch.Tensor, choices: Choices) -> torch.Tensor:
+    def _cut(self, values: torch.Tensor, choices: AugmentationChoices) -> torch.Tensor:
         side, device = self.augmentation.cutout, values.device
         rows, columns = (
             torch.arange(extent, device=device) - torch.from_numpy(begin).to(device)[:, None]

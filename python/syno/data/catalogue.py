@@ -21,7 +21,7 @@ _DEPTH = 3
 
 
 @dataclass(frozen=True)
-class Entry:
+class DataSetEntry:
     """A data set: the name that `load` takes, where it lies, its kind and bytes on disk (None for a
     folder, whose files are not all looked at)."""
 
@@ -32,10 +32,10 @@ class Entry:
 
 
 # What Syno brings along.
-EMBEDDED = Entry("digits", "embedded", None, None)
+EMBEDDED = DataSetEntry("digits", "embedded", None, None)
 
 
-def entries(data_dir: str | os.PathLike[str]) -> list[Entry]:
+def entries(data_dir: str | os.PathLike[str]) -> list[DataSetEntry]:
     """The data sets in a folder, by name. Raises UserError for a folder that cannot be read."""
     base = Path(data_dir).expanduser()
     try:
@@ -52,7 +52,7 @@ def entries(data_dir: str | os.PathLike[str]) -> list[Entry]:
         if kind is not None:
             size = path.stat().st_size if path.is_file() else None
             name = path.name if path.is_dir() else bare_name(path.name, (*ARCHIVES, ".txt"))
-            made.append(Entry(name, kind, path, size))
+            made.append(DataSetEntry(name, kind, path, size))
     return made
 
 

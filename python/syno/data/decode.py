@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 
 from syno._util.errors import UserError
 from syno._util.threads import usable_cores
-from syno.data.source import Source
+from syno.data.source import FileSource
 
 _GREY = frozenset(("1", "L", "LA", "I", "I;16", "I;16B", "I;16L"))
 _CHUNK_BYTES = 4 << 20
@@ -89,7 +89,7 @@ def planes(image: Image.Image, channels: int) -> np.ndarray:
 
 
 def decode_all(
-    source: Source,
+    source: FileSource,
     paths: Sequence[str],
     size: int | None,
     channels: int,
@@ -162,7 +162,7 @@ def decode_all(
         yield from waiting(0)
 
 
-def _chunks(source: Source, paths: Sequence[str]) -> Iterator[_Part]:
+def _chunks(source: FileSource, paths: Sequence[str]) -> Iterator[_Part]:
     part: _Part = []
     weight = 0
     for number, path in enumerate(paths):

@@ -22,7 +22,7 @@ from typing import IO, cast
 from syno._util.errors import UserError
 from syno._util.packed import DAMAGED
 from syno.data.layout import part_of
-from syno.data.source import ARCHIVES, MOST_FILE, ArchiveSource, FolderSource, Source
+from syno.data.source import ARCHIVES, MOST_FILE, ArchiveSource, FileSource, FolderSource
 
 SUFFIXES = (".txt", ".txt.gz", ".txt.xz", ".text", ".tokens", ".raw")
 KINDS = ("line", "paragraph", "file")
@@ -38,7 +38,7 @@ def is_text(path: str) -> bool:
     )
 
 
-def text_source(path: Path, name: str) -> Source:
+def text_source(path: Path, name: str) -> FileSource:
     """The text at `path`: a folder, an archive, or one file. Raises UserError where none is."""
     if path.is_dir():
         return FolderSource(path, is_text)
@@ -52,7 +52,7 @@ def text_source(path: Path, name: str) -> Source:
 class Documents:
     """The documents of a source, part by part, in the order of the files' paths."""
 
-    def __init__(self, source: Source, kind: str | None) -> None:
+    def __init__(self, source: FileSource, kind: str | None) -> None:
         """kind: one of KINDS. None: lines of shards named -00001-of-00100; files, where training
         has several; else paragraphs if a line is blank, else lines."""
         self.source = source
@@ -146,7 +146,7 @@ def _unpacked(name: str) -> str:
 
 
 @contextmanager
-def _opened(source: Source, path: str) -> Iterator[IO[bytes]]:
+def _opened(source: FileSource, path: str) -> Iterator[IO[bytes]]:
     with source.open(path) as raw:
         file: IO[bytes] = raw
         if path.endswith(".gz"):

@@ -24,7 +24,7 @@ from syno.data.layout import Layout, arrange, is_image
 from syno.data.progress import bar
 from syno.data.records import RecordSource, is_records
 from syno.data.shards import ShardSource, arrange_labelled, is_beside
-from syno.data.source import ARCHIVES, FolderSource, Source, find_path, source_at
+from syno.data.source import ARCHIVES, FileSource, FolderSource, find_path, source_at
 
 # Names that need no explanation; every other name is a folder or archive of images.
 KNOWN = ("digits", "cifar10", "cifar100")
@@ -38,7 +38,7 @@ class _Request:
     """What is to be decoded, and how."""
 
     name: str
-    source: Source
+    source: FileSource
     size: int | None
     channels: int | None
     skip_damaged: bool
@@ -100,7 +100,7 @@ def load(
         return _cached(request) if cache else _in_memory(request)
 
 
-def source_of(name: str, data_dir: str | os.PathLike[str] | None) -> Source:
+def source_of(name: str, data_dir: str | os.PathLike[str] | None) -> FileSource:
     """The files of a data set that is not embedded, from its shards or records where it is made of
     these."""
     path = find_path(name, data_dir, ARCHIVES, KNOWN)
@@ -170,7 +170,7 @@ def _in_memory(request: _Request) -> DataSet:
     )
 
 
-def content_of(source: Source, name: str, progress: bool) -> Layout | Arrays:
+def content_of(source: FileSource, name: str, progress: bool) -> Layout | Arrays:
     """What a source holds: images with classes and splits, or arrays. Raises as `load`."""
     with bar(f"reading {name}", None, progress) as advance:
         source.scan(advance)
@@ -222,7 +222,7 @@ def _decode(
     return len(damaged)
 
 
-def _begins_grey(source: Source, paths: tuple[str, ...]) -> bool:
+def _begins_grey(source: FileSource, paths: tuple[str, ...]) -> bool:
     """Whether the first image that can be read has one channel."""
     for each in paths:
         try:

@@ -39,7 +39,7 @@ from syno.data.progress import bar
 from syno.data.random import draws
 from syno.data.record_options import RecordOptions
 from syno.data.records import FORMAT, ROW, Records, read_sealed, seal
-from syno.data.source import Source
+from syno.data.source import FileSource
 from syno.runs.files import replacing
 
 _log = logging.getLogger("syno.data")
@@ -62,7 +62,7 @@ class _Plan:
     """The images in their order (`paths`, `labels`, the first `split` of them for training), and
     what plan.json says. `jpeg` says which are stored as JPEG."""
 
-    source: Source
+    source: FileSource
     classes: tuple[str, ...]
     paths: tuple[str, ...]
     labels: np.ndarray
@@ -152,7 +152,7 @@ def estimate(
 
 
 def _planned(
-    name: str, source: Source, options: RecordOptions, where: Path, progress: bool
+    name: str, source: FileSource, options: RecordOptions, where: Path, progress: bool
 ) -> _Plan:
     content = content_of(source, name, progress)
     if isinstance(content, Arrays):

@@ -20,7 +20,7 @@ import numpy as np
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno.data.layout import Layout, is_image, own_split, part_of
-from syno.data.source import FolderSource, Source, tar_is_whole
+from syno.data.source import FileSource, FolderSource, tar_is_whole
 
 CLASSES = "classes.txt"
 _KEYS = ("label", "cls", "class")
@@ -104,7 +104,7 @@ class ShardSource(FolderSource):
             ) from error
 
 
-def arrange_labelled(source: Source) -> Layout | None:
+def arrange_labelled(source: FileSource) -> Layout | None:
     """Splits and labels of images with labels beside them; None where there are no labels.
 
     Raises UserError for images without a label, labels that cannot be read, and classes of the test
@@ -156,7 +156,7 @@ def _part(
 
 
 def _classes(
-    source: Source, labels: set[int | str]
+    source: FileSource, labels: set[int | str]
 ) -> tuple[tuple[str, ...], dict[int | str, int]]:
     """The names of the classes, and the number of each label."""
     listed = [path for path in source.files if PurePosixPath(path).name == CLASSES]
@@ -185,7 +185,7 @@ def _order(label: int | str) -> tuple[int, str]:
     return (label, "") if isinstance(label, int) else (0, label)
 
 
-def _labelled(source: Source, beside: dict[str, str]) -> bool:
+def _labelled(source: FileSource, beside: dict[str, str]) -> bool:
     """Whether the files beside are labels: a .json may say other things of an image."""
     if any(path.endswith(".cls") for path in beside.values()):
         return True
@@ -198,7 +198,7 @@ def _key(path: str) -> str:
     return os.path.join(folder, name.split(".", 1)[0])
 
 
-def _label(source: Source, path: str) -> int | str:
+def _label(source: FileSource, path: str) -> int | str:
     text = source.read(path).decode("utf-8", "replace").strip()
     value: object = text
     if path.endswith(".json"):

@@ -257,7 +257,7 @@ def _stream(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path))
 
 
-class Source(Protocol):
+class FileSource(Protocol):
     """Files by their paths; `files` and `folders` are filled by `scan`, `where` names the whole in
     a message."""
 
@@ -354,7 +354,7 @@ def bare_name(entry: str, suffixes: Sequence[str]) -> str:
     return entry.removesuffix(ending)
 
 
-def source_at(path: Path, name: str, accept: Callable[[str], bool]) -> Source:
+def source_at(path: Path, name: str, accept: Callable[[str], bool]) -> FileSource:
     """The files of data set `name` that `accept` takes. Raises UserError for a path that is neither
     a folder nor an archive."""
     if path.is_dir():

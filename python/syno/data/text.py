@@ -26,7 +26,7 @@ from syno.data.layout import is_image
 from syno.data.loading import KNOWN
 from syno.data.progress import bar
 from syno.data.random import Stream
-from syno.data.source import ARCHIVES, ArchiveSource, Source, find_path
+from syno.data.source import ARCHIVES, ArchiveSource, FileSource, find_path
 from syno.data.tokens import BYTE_VOCABULARY, BytePairTokenizer, ByteTokenizer, Tokenizer, from_json
 
 TOKENIZERS = (ByteTokenizer.name, BytePairTokenizer.name)
@@ -233,7 +233,7 @@ class _Request:
     """What is to be read, and how."""
 
     name: str
-    source: Source
+    source: FileSource
     tokenizer: str
     vocabulary: int
     documents: str | None

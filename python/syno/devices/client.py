@@ -21,7 +21,7 @@ DETAILS = "syno"
 
 
 @dataclass(frozen=True)
-class Device:
+class TrackedDevice:
     """A device at a tracker.
 
     key: by which it is asked for; address: of its server, as the tracker knows it; free: whether
@@ -62,7 +62,7 @@ def own_versions() -> JsonObject:
 
 def devices_at(
     tracker: Address, secret: bytes | None = None, *, timeout: float = ANSWER_S
-) -> list[Device]:
+) -> list[TrackedDevice]:
     """Return the devices at a tracker, by key.
 
     Args:
@@ -86,7 +86,7 @@ def devices_at(
 
 def check_device(
     tracker: Address, key: str, secret: bytes | None = None, *, timeout: float = ANSWER_S
-) -> list[Device]:
+) -> list[TrackedDevice]:
     """The devices with a key.
 
     Raises:
@@ -154,11 +154,11 @@ def borrow(
     return lent
 
 
-def _device(info: JsonObject) -> Device:
+def _device(info: JsonObject) -> TrackedDevice:
     address = info.get("addr")
     details = info.get(DETAILS)
     known = details if isinstance(details, dict) else {}
-    return Device(
+    return TrackedDevice(
         key=_text(info.get("key")).removeprefix(_SERVER),
         address=_text(":".join(map(str, address))) if isinstance(address, list) else "",
         free=not known.get("busy", False),

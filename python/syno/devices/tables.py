@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syno._util.tables import Table
-from syno.devices.client import Device, own_versions
+from syno.devices.client import TrackedDevice, own_versions
 
 
-def devices_table(devices: Sequence[Device]) -> Table:
+def devices_table(devices: Sequence[TrackedDevice]) -> Table:
     """Each device, and whether this machine can use it."""
     here = str(own_versions()["tvm"])
 
-    def remark(device: Device) -> str:
+    def remark(device: TrackedDevice) -> str:
         if not device.tvm:
             return "a server of TVM's own, which does not say its version"
         return "" if device.tvm == here else f"another version of TVM than here ({here or 'none'})"

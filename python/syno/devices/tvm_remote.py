@@ -26,7 +26,7 @@ _GRACE_S = 30.0
 
 
 @dataclass(frozen=True)
-class Place:
+class SessionRequest:
     """Where sessions are asked for.
 
     tracker, key, secret: as in `borrow`; wait: seconds until a device is free; seconds: the longest
@@ -57,7 +57,7 @@ class Place:
         yield found
 
 
-def runner(place: Place, threads: int, sessions: int) -> Any:
+def runner(place: SessionRequest, threads: int, sessions: int) -> Any:
     """What measures the trials of MetaSchedule on devices, several at a time.
 
     A session is a few calls of C that wait for the network, so that threads are enough.
@@ -129,7 +129,7 @@ def builder(compiler: str | None) -> Any:
     return Builder()
 
 
-def _timed(place: Place, threads: int, given: Any) -> list[float]:
+def _timed(place: SessionRequest, threads: int, given: Any) -> list[float]:
     from tvm.s_tir.meta_schedule.runner import rpc_runner
     from tvm.s_tir.meta_schedule.runner.config import EvaluatorConfig
 

@@ -67,7 +67,7 @@ class NetworkTime:
 
 
 @dataclass
-class Comparison:
+class EngineComparison:
     """Times of networks in engines.
 
     rival, best: the names of the fastest float32 engine that is not part of Syno, and of the
@@ -131,7 +131,7 @@ def compare_engines(
     threads: int = 1,
     rounds: int = 30,
     progress: Callable[[int, int, str], None] = lambda *_: None,
-) -> Comparison:
+) -> EngineComparison:
     """Measure networks in inference engines.
 
     All pairs of a network and an engine run in turns, so that the ratios of one round hold on a
@@ -171,7 +171,7 @@ def compare_engines(
     total = len(networks) * len(chosen) + 1
     calls: dict[tuple[str, Engine], Callable[[], torch.Tensor]] = {}
     errors: dict[tuple[str, Engine], float] = {}
-    found = Comparison(threads, rounds)
+    found = EngineComparison(threads, rounds)
     with torch_threads(threads), torch.inference_mode():
         for number, (network, net) in enumerate(networks.items()):
             check_network(net, complex_numbers=True)

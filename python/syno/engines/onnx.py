@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
-from syno.codegen.export.formats import Subject
+from syno.codegen.export.formats import ExportSubject
 from syno.codegen.export.programs import FORMATS, quietly, traced
 from syno.engines.engine import DEFAULT_PRECISION, FLOAT32, INT8, Engine, missing_packages
 
@@ -174,7 +174,7 @@ def _model(
 
     samples: give the ranges of INT8; without any, the example does.
     """
-    subject = Subject(net, example, batch=False, layer=None, seed=0, reference=net)
+    subject = ExportSubject(net, example, batch=False, layer=None, seed=0, reference=net)
     with tempfile.TemporaryDirectory(prefix="syno-engine-") as folder:
         path = Path(folder) / "network.onnx"
         with quietly():

@@ -11,14 +11,14 @@ import torch
 from torch import nn
 
 from syno import inference
-from syno.codegen.export.formats import Subject
+from syno.codegen.export.formats import ExportSubject
 from syno.codegen.native import no_compiler
 from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Layered
 from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
 
 
-class Compiled:
+class SynoEngine:
     """`syno.compile`: compiled kernels inside a PyTorch module."""
 
     name = "syno"
@@ -65,7 +65,7 @@ class Library:
             torch.inference_mode(False),
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
-            subject = Subject(
+            subject = ExportSubject(
                 net,
                 example.clone(),
                 batch=True,
@@ -96,5 +96,5 @@ def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:
 
 ENGINES: dict[str, Engine] = {
     each.name: each
-    for each in (Compiled(), Library("syno-cpp", FLOAT32), Library("syno-cpp-bf16", BFLOAT16))
+    for each in (SynoEngine(), Library("syno-cpp", FLOAT32), Library("syno-cpp-bf16", BFLOAT16))
 }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from syno.engines.compare import Comparison, NetworkTime
+from syno.engines.compare import EngineComparison, NetworkTime
 from syno.runs.figures import load_matplotlib, save_figure
 
 _OWN, _OTHER, _RIVAL = "#1b6ca8", "#b9c2cc", "#c0392b"
 
 
-def save_engines(found: Comparison, path: Path, titles: Mapping[str, str]) -> None:
+def save_engines(found: EngineComparison, path: Path, titles: Mapping[str, str]) -> None:
     """Write the median times with their interquartile ranges as PNG or PDF.
 
     Args:

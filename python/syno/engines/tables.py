@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from syno._util.tables import Table
-from syno.engines.compare import Comparison, NetworkTime
+from syno.engines.compare import EngineComparison, NetworkTime
 
 
-def engines_table(found: Comparison) -> Table:
+def engines_table(found: EngineComparison) -> Table:
     """Return a table of the networks in their engines; a speed-up above 1 is faster."""
     return Table.of(
         found.times,
@@ -26,7 +26,7 @@ def engines_table(found: Comparison) -> Table:
     ).without_empty()
 
 
-def _over_best(found: Comparison) -> list[tuple[str, Callable[[NetworkTime], str]]]:
+def _over_best(found: EngineComparison) -> list[tuple[str, Callable[[NetworkTime], str]]]:
     """A column of speed-ups over the first network in the best engine, where that is Syno's."""
     if found.best == found.rival:
         return []

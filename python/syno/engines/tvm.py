@@ -17,7 +17,7 @@ from syno.inference.relax.network import compile_network
 _TVM = "tvm"
 
 
-class Tvm:
+class TvmEngine:
     """A network in Relax's virtual machine, with the operators in its slots as Syno's TensorIR.
 
     schedules: a folder of results of `syno tune`, whose databases of MetaSchedule are used; None:
@@ -53,4 +53,4 @@ class Tvm:
         return run
 
 
-ENGINES: dict[str, Engine] = {_TVM: Tvm()}
+ENGINES: dict[str, Engine] = {_TVM: TvmEngine()}

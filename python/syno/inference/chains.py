@@ -73,7 +73,7 @@ class _Plan:
     batched: bool
 
 
-class Timing:
+class KernelSeconds:
     """The time that calls of one thread spend in the kernels of layers, until the end of `timed`.
 
     seconds: so far; calls: of networks whose layers were all timed.
@@ -85,16 +85,16 @@ class Timing:
 
 
 class _OfThisThread(threading.local):
-    timing: Timing | None = None
+    timing: KernelSeconds | None = None
 
 
 _of_this_thread = _OfThisThread()
 
 
 @contextmanager
-def timed() -> Iterator[Timing]:
+def timed() -> Iterator[KernelSeconds]:
     """Time the calls that this thread makes inside of the block, and no others."""
-    before, timing = _of_this_thread.timing, Timing()
+    before, timing = _of_this_thread.timing, KernelSeconds()
     _of_this_thread.timing = timing
     try:
         yield timing

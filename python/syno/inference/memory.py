@@ -44,7 +44,7 @@ _MOST_KEPT = 256 << 20
 
 
 @dataclass(frozen=True)
-class Place:
+class ResultPlace:
     """Where the result of a module lies: in the block of that number. shape: without the batch,
     where `batched`."""
 
@@ -91,7 +91,7 @@ def in_blocks(values: Sequence[tuple[int, int, int]]) -> Blocks:
     return Blocks(chosen, sizes)
 
 
-def plan(graph: fx.GraphModule, modules: Sequence[type[nn.Module]]) -> dict[str, Place]:
+def plan(graph: fx.GraphModule, modules: Sequence[type[nn.Module]]) -> dict[str, ResultPlace]:
     """Places of the results of modules of these types, by their names in the graph.
 
     What the network returns has none, and may be kept by whoever called it.
@@ -121,7 +121,7 @@ def plan(graph: fx.GraphModule, modules: Sequence[type[nn.Module]]) -> dict[str,
             values.append((number, last[node], math.prod(shape[0])))
     blocks = in_blocks(values).block
     return {
-        name: Place(block, *shape)
+        name: ResultPlace(block, *shape)
         for (name, shape), block in zip(shapes.items(), blocks, strict=True)
     }
 
@@ -143,10 +143,10 @@ class Memory:
     compute.
     """
 
-    def __init__(self, places: Mapping[str, Place], scratch: int = 0) -> None:
+    def __init__(self, places: Mapping[str, ResultPlace], scratch: int = 0) -> None:
         self.places = dict(places)
         self.scratch = scratch
-        self._idle: dict[int, list[Results]] = {}
+        self._idle: dict[int, list[ResultMemory]] = {}
 
     @contextmanager
     def of_call(self, batch: int) -> Iterator[None]:
@@ -163,7 +163,7 @@ class Memory:
             _call.results = before
             self._give(batch, results)
 
-    def _made(self, batch: int) -> Results:
+    def _made(self, batch: int) -> ResultMemory:
         sizes: dict[int, int] = {}
         for place in self.places.values():
             floats = place.floats * (batch if place.batched else 1)
@@ -175,9 +175,9 @@ class Memory:
             for name, place in self.places.items():
                 shape = (batch, *place.shape) if place.batched else place.shape
                 tensors[name] = blocks[place.block][: math.prod(shape)].view(shape)
-        return Results(batch, tensors, scratch, sum(sizes.values()) + scratch.numel())
+        return ResultMemory(batch, tensors, scratch, sum(sizes.values()) + scratch.numel())
 
-    def _give(self, batch: int, results: Results) -> None:
+    def _give(self, batch: int, results: ResultMemory) -> None:
         if results.floats * results.scratch.element_size() > _MOST_KEPT:
             return
         if batch not in self._idle and len(self._idle) > 1:
@@ -186,7 +186,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Results:
+class ResultMemory:
     """Memory of a call. batch: its size; tensors: the results of modules by name; scratch: what
     modules use while they compute; floats: of all of it."""
 
@@ -197,12 +197,12 @@ class Results:
 
 
 class _Call(threading.local):
-    results: Results | None = None
+    results: ResultMemory | None = None
 
 
 _call = _Call()
 
 
-def of_this_call() -> Results | None:
+def of_this_call() -> ResultMemory | None:
     """The memory of this thread's call; None outside of one."""
     return _call.results

@@ -15,7 +15,7 @@ from syno.inference.passes.layers import Kept, put_layers
 from syno.inference.passes.results import origins, separate_results
 from syno.inference.passes.shapes import merge_reshapes
 from syno.inference.passes.sink import sink_moves
-from syno.inference.samples.place import Place
+from syno.inference.samples.place import SamplePlace
 from syno.inference.samples.proof import places_of_results, readers_of_results
 from syno.inference.samples.single import for_one
 from syno.inference.trace import Outline, Traced, changed_inputs, trace
@@ -72,7 +72,7 @@ def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
             "  expected: a network that leaves its input as it is      what to do: x = x.clone()"
         )
     for place in places_of_results(traced.graph):
-        if place != Place(0):
+        if place != SamplePlace(0):
             raise UserError(
                 "the first dimension of the network's result is not the batch\n"
                 f"  expected: a result [N, ...] of an input {['N', *x.shape[1:]]}"

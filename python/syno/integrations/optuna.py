@@ -23,7 +23,7 @@ from syno.space.space import Space
 from syno.store.objectives import ranked
 from syno.store.records import ERROR, OK
 from syno.study.members import Members
-from syno.study.methods import Entry, History, make_method, parse_method
+from syno.study.methods import History, HistoryEntry, make_method, parse_method
 
 try:
     import optuna
@@ -145,7 +145,7 @@ class OperatorSampler(BaseSampler):
                     for other in trials
                 )
             key = each.system_attrs[ATTRIBUTE]
-            entries.append(Entry(place, key, status, values.get(each.number), told=told))
+            entries.append(HistoryEntry(place, key, status, values.get(each.number), told=told))
         return History(len(entries) + 1, tuple(entries))
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from syno.launch.room import Demand, Node
 
 
-class LostError(Exception):
+class LostWorkerError(Exception):
     """A worker of a cluster is gone, with its process or its node; the text says how.
 
     Args:
@@ -25,21 +25,21 @@ class LostError(Exception):
         self.is_final, self.with_node = is_final, with_node
 
 
-class Call(Protocol):
+class PendingCall(Protocol):
     """A call of a method of a worker, which may not have returned yet."""
 
     def answer(self) -> str | None:
         """Return what the method returned, None if it has not returned yet.
 
         Raises:
-            LostError: if the worker is gone.
+            LostWorkerError: if the worker is gone.
         """
 
 
 class Actor(Protocol):
     """A worker on some node: an object of `RayWorker`, from a distance."""
 
-    def call(self, method: str, *given: str) -> Call:
+    def call(self, method: str, *given: str) -> PendingCall:
         """Begin the call of a method."""
 
     def kill(self) -> None:

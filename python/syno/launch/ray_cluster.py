@@ -14,7 +14,7 @@ from typing import Any
 
 from syno._util.checks import short
 from syno._util.errors import UserError
-from syno.launch.cluster import LostError
+from syno.launch.cluster import LostWorkerError
 from syno.launch.ray_actor import RayWorker
 from syno.launch.room import Demand, Node
 
@@ -151,9 +151,11 @@ class RayCall:
         except self._ray.exceptions.RayError as error:
             reason = in_short(str(error))
             away = isinstance(error, self._ray.exceptions.ActorUnavailableError)
-            raise LostError(reason, is_final=not away, with_node=_NODE_DIED in reason) from error
+            raise LostWorkerError(
+                reason, is_final=not away, with_node=_NODE_DIED in reason
+            ) from error
         if not isinstance(found, str):
-            raise LostError(f"it answered with a {type(found).__name__} instead of a text")
+            raise LostWorkerError(f"it answered with a {type(found).__name__} instead of a text")
         return found
 
 

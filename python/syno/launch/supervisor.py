@@ -20,7 +20,7 @@ from typing import Any
 
 from syno._util.errors import UserError
 from syno._util.json_types import Json
-from syno.launch.cluster import Actor, Call, Cluster, LostError
+from syno.launch.cluster import Actor, Cluster, LostWorkerError, PendingCall
 from syno.launch.room import CORES, GPUS, Demand
 from syno.launch.starter import MISTAKE
 from syno.runs.processes import signal_name
@@ -45,7 +45,7 @@ class _Place:
     number: int
     phase: int = WAITING
     actor: Actor | None = None
-    call: Call | None = None
+    call: PendingCall | None = None
     since: float = 0.0  # when this phase began
     next: float = 0.0  # when there is something to do
     restarts: Restarts = field(default_factory=lambda: Restarts(POLICY))
@@ -123,7 +123,7 @@ class Supervisor:
             if place.phase != ENDED and now >= place.next:
                 try:
                     self._advance(place, now)
-                except LostError as error:
+                except LostWorkerError as error:
                     self._lost(place, error, now)
         self._tell_room(now)
 
@@ -148,7 +148,7 @@ class Supervisor:
             place.call = place.actor.call("look")
         try:
             found = self._answer(place)
-        except LostError as error:
+        except LostWorkerError as error:
             if error.is_final:
                 self._note(f"{place.name} was lost at the end: {error}")
             return error.is_final
@@ -163,7 +163,7 @@ class Supervisor:
             place.call, place.phase, place.since = place.actor.call("hello"), STARTING, now
         found = self._answer(place) if place.call is not None else None
         if found is not None and "failure" in found:
-            raise LostError(str(found["failure"]))
+            raise LostWorkerError(str(found["failure"]))
         assert place.actor is not None
         if place.phase == STARTING and found is not None:
             place.node, place.host = str(found.get("node")), str(found.get("host"))
@@ -185,7 +185,7 @@ class Supervisor:
         assert place.call is not None
         try:
             text = place.call.answer()
-        except LostError as error:
+        except LostWorkerError as error:
             if not error.is_final:
                 place.call = None
             raise
@@ -195,9 +195,9 @@ class Supervisor:
         try:
             found = json.loads(text)
         except ValueError as error:
-            raise LostError(f"it answered with what is no JSON: {error}") from error
+            raise LostWorkerError(f"it answered with what is no JSON: {error}") from error
         if not isinstance(found, dict):
-            raise LostError("it answered with what is no object of JSON")
+            raise LostWorkerError("it answered with what is no object of JSON")
         return found
 
     def _look(self, place: _Place, found: Mapping[str, Any], now: float) -> None:
@@ -234,7 +234,7 @@ class Supervisor:
         if found.get("code") == 0 and said.isdecimal():
             self.evaluated += int(said)
 
-    def _lost(self, place: _Place, error: LostError, now: float) -> None:
+    def _lost(self, place: _Place, error: LostWorkerError, now: float) -> None:
         """Note that an actor is gone, and start another one."""
         if not error.is_final and place.phase == RUNNING:
             place.next = now + LOOK_S

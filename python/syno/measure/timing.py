@@ -17,7 +17,7 @@ from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno.codegen import emitters
 from syno.codegen.native import Function
-from syno.codegen.verify.check import Comparison, MismatchError
+from syno.codegen.verify.check import CodeComparison, MismatchError
 from syno.operators.operator import Operator
 
 # The emitter whose functions are called without torch.
@@ -177,7 +177,7 @@ def check_native(
         function.pack(weights)
         return function(x, threads)
 
-    comparison = Comparison(emitters.get(CPP), emitters.Case(operator, binding), 0)
+    comparison = CodeComparison(emitters.get(CPP), emitters.Case(operator, binding), 0)
     try:
         comparison.check(packed)
     except MismatchError as mismatch:

@@ -68,7 +68,7 @@ _OF_LOOPS = (
 
 
 @dataclass(frozen=True)
-class Subject:
+class LatencySubject:
     """What a latency is of.
 
     network: what runs beside the kernels, with the device; empty for kernels alone.
@@ -104,7 +104,7 @@ class LatencyModel:
 
     def __init__(
         self,
-        subjects: Sequence[Subject],
+        subjects: Sequence[LatencySubject],
         seconds: Sequence[float],
         families: Sequence[str],
         seed: int = 0,
@@ -127,11 +127,11 @@ class LatencyModel:
         """The learned factor of each resource."""
         return dict(zip(RESOURCES, np.exp(self._base.factors).tolist(), strict=True))
 
-    def knows(self, subject: Subject) -> bool:
+    def knows(self, subject: LatencySubject) -> bool:
         """Whether it has seen what else runs in the network of a subject."""
         return not subject.rest or subject.rest in self._base.rests
 
-    def predict(self, subjects: Sequence[Subject]) -> Predicted:
+    def predict(self, subjects: Sequence[LatencySubject]) -> Predicted:
         """Predict the latencies of subjects."""
         if not subjects:
             return Predicted(np.zeros(0), np.zeros(0))
@@ -145,7 +145,7 @@ class LatencyModel:
         return Predicted(np.maximum(logarithm, floors), deviation)
 
     def _calibrate(
-        self, subjects: Sequence[Subject], targets: Array, families: Sequence[str], seed: int
+        self, subjects: Sequence[LatencySubject], targets: Array, families: Sequence[str], seed: int
     ) -> None:
         """Take as much of `g`, and such deviations, as families say that it was fitted without."""
         true, means, deviations = [], [], []
@@ -176,7 +176,7 @@ class LatencyModel:
 class _Base:
     """The sum of resources at learned rates, with its floor."""
 
-    def __init__(self, subjects: Sequence[Subject], targets: Array) -> None:
+    def __init__(self, subjects: Sequence[LatencySubject], targets: Array) -> None:
         start = np.log([_START[name] for name in RESOURCES])
         self.rests = {
             name: place
@@ -216,20 +216,20 @@ class _Base:
         found = minimize(loss, first, jac=True, method="L-BFGS-B").x
         self.factors, self._rest = found[: len(start)], found[len(start) :]
 
-    def logarithms(self, subjects: Sequence[Subject]) -> Array:
+    def logarithms(self, subjects: Sequence[LatencySubject]) -> Array:
         """Return the logarithms of the sums in seconds, [subjects]."""
         resources, which = self._arrays(subjects)
         whole = resources @ np.exp(self.factors) + _picked(np.exp(self._rest), which)
         floors = np.array([subject.work.floor for subject in subjects])
         return np.asarray(np.log(np.maximum(np.maximum(whole, floors), 1e-9)))
 
-    def _arrays(self, subjects: Sequence[Subject]) -> tuple[Array, NDArray[np.int64]]:
+    def _arrays(self, subjects: Sequence[LatencySubject]) -> tuple[Array, NDArray[np.int64]]:
         resources = np.array([subject.work.resources for subject in subjects])
         which = [self.rests.get(subject.rest, -1) for subject in subjects]
         return resources, np.array(which, dtype=np.int64)
 
 
-def _features(subjects: Sequence[Subject], base: _Base) -> Array:
+def _features(subjects: Sequence[LatencySubject], base: _Base) -> Array:
     """Return features that hardly depend on the size, [subjects, features]."""
     amounts = np.array([subject.work.amounts for subject in subjects])
     column = {name: amounts[:, place] for name, place in _PLACES.items()}

@@ -19,7 +19,7 @@ from syno._util.errors import UserError
 from syno._util.json_types import Json, JsonObject
 from syno.operators.operator import Operator
 from syno.prediction.device import Device
-from syno.prediction.model import NINETY, LatencyModel, Subject
+from syno.prediction.model import NINETY, LatencyModel, LatencySubject
 from syno.prediction.work import Work, kernel_work, no_work
 from syno.runs.files import read_json, write_text
 
@@ -181,11 +181,11 @@ class LatencyPredictor:
             self._works[key] = kernel_work(kernel.operator.canonical, binding, device)
         return self._works[key]
 
-    def _subject(self, kernels: Sequence[Workload], device: Device, network: str) -> Subject:
+    def _subject(self, kernels: Sequence[Workload], device: Device, network: str) -> LatencySubject:
         total = no_work()
         for kernel in kernels:
             total = total + self.work(kernel, device) * kernel.count
-        return Subject(total, device, network)
+        return LatencySubject(total, device, network)
 
     # Documents.
 

@@ -35,7 +35,7 @@ _NOTHING = Markup()
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SvgDrawing:
     """Inline SVG, or the reason why there is none."""
 
     svg: Markup = _NOTHING
@@ -47,18 +47,18 @@ def graphviz() -> str | None:
     return find_program("dot")
 
 
-def render_drawings(sources: Sequence[str]) -> list[Drawing]:
+def render_drawings(sources: Sequence[str]) -> list[SvgDrawing]:
     """Render each Graphviz source, in order, two at a time."""
     program = graphviz()
     if program is None:
-        return [Drawing(problem=INSTALL_HINT)] * len(sources)
+        return [SvgDrawing(problem=INSTALL_HINT)] * len(sources)
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(pool.map(lambda source: _draw_one(program, source), sources))
 
 
-def _draw_one(program: str, source: str) -> Drawing:
+def _draw_one(program: str, source: str) -> SvgDrawing:
     if not source.strip():
-        return Drawing()
+        return SvgDrawing()
     try:
         result = subprocess.run(
             [program, "-Tsvg"],
@@ -69,14 +69,14 @@ def _draw_one(program: str, source: str) -> Drawing:
             check=False,
         )
     except (subprocess.TimeoutExpired, OSError) as error:
-        return Drawing(problem=f"Graphviz could not draw this operator: {error}")
+        return SvgDrawing(problem=f"Graphviz could not draw this operator: {error}")
     if result.returncode != 0:
         reason = result.stderr.decode(errors="replace").strip().split("\n", 1)[0]
-        return Drawing(problem=f"Graphviz could not draw this operator: {reason}")
+        return SvgDrawing(problem=f"Graphviz could not draw this operator: {reason}")
     try:
-        return Drawing(svg=inline(result.stdout))
+        return SvgDrawing(svg=inline(result.stdout))
     except ElementTree.ParseError as error:
-        return Drawing(problem=f"Graphviz wrote a drawing that cannot be read: {error}")
+        return SvgDrawing(problem=f"Graphviz wrote a drawing that cannot be read: {error}")
 
 
 def inline(svg: bytes) -> Markup:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, TypedDict
 from syno._util.errors import UserError
 from syno.operators.specification import read_specification
 from syno.operators.summary import identity
-from syno.report.model import Baseline, LayerGroup, OperatorRow, Report, RungRow, Source, Status
+from syno.report.model import (
+    Baseline,
+    LayerGroup,
+    OperatorRow,
+    OperatorSource,
+    Report,
+    RungRow,
+    Status,
+)
 from syno.report.settings import study_settings
 from syno.report.tree import tree
 from syno.store import check_search
@@ -218,7 +226,7 @@ class Description(TypedDict):
     dot: str
     tree: str
     layers: tuple[LayerGroup, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[OperatorSource, ...]
     note: str
 
 
@@ -232,7 +240,7 @@ def _describe(evaluation: Evaluation, specification: Specification) -> Descripti
     for layer in layers:
         try:
             if layer.fits:
-                sources.append(Source(layer.label, operator.source(layer.binding)))
+                sources.append(OperatorSource(layer.label, operator.source(layer.binding)))
         except UserError as error:
             notes.append(f"no code for {layer.label}: {error}")
     return {
@@ -263,9 +271,9 @@ def _layers(operator: Operator, specification: Specification) -> tuple[LayerGrou
     return tuple(layers)
 
 
-def _distinct(sources: Iterable[Source]) -> list[Source]:
+def _distinct(sources: Iterable[OperatorSource]) -> list[OperatorSource]:
     """Merge the entries of bindings with equal code."""
     merged: dict[str, list[str]] = {}
     for source in sources:
         merged.setdefault(source.code, []).append(source.binding)
-    return [Source(" and ".join(names), code) for code, names in merged.items()]
+    return [OperatorSource(" and ".join(names), code) for code, names in merged.items()]

@@ -42,7 +42,7 @@ class LayerGroup:
 
 
 @dataclass(frozen=True)
-class Source:
+class OperatorSource:
     """The generated module for one binding."""
 
     binding: str
@@ -83,7 +83,7 @@ class OperatorRow:
     dot: str = ""
     tree: str = ""
     layers: tuple[LayerGroup, ...] = ()
-    sources: tuple[Source, ...] = ()
+    sources: tuple[OperatorSource, ...] = ()
     note: str = ""
     quarantined: bool = False
     seconds: float | None = None

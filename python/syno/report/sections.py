@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from syno._util import numbers as fmt
 from syno.report import highlight
-from syno.report.drawing import Drawing
+from syno.report.drawing import SvgDrawing
 from syno.report.markup import render
 from syno.report.model import Baseline, LayerGroup, OperatorRow, Report, RungRow, Status
 from syno.report.pareto import on_front
@@ -334,7 +334,7 @@ def _number(value: float | None, text: str) -> _Cell:
 
 
 def operator(
-    c: OperatorRow, drawing: Drawing, *, opened: bool, objective: Objective = ACCURACY
+    c: OperatorRow, drawing: SvgDrawing, *, opened: bool, objective: Objective = ACCURACY
 ) -> Markup:
     """Render the section of one operator: results, drawing, formula, layers, code and text."""
     value = getattr(c, objective.field)

@@ -12,7 +12,7 @@ from syno._util.numbers import duration
 _SETTLED = 0.5
 
 
-class Pace:
+class EnumerationPace:
     """The rate of an enumeration; earlier depth limits give their growth."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -21,7 +21,7 @@ from syno.store import definitions, schema
 from syno.store.operators import KEY_VERSION, Keys
 from syno.store.raw import Values, lenient, raw_rows, row_name
 from syno.store.records import BASELINE, digest
-from syno.store.replay import Expected, Failures, Replay
+from syno.store.replay import Expected, Failures, LogReplay
 from syno.store.seals import event_digest, seals_of_stored
 
 # More findings than this say nothing new.
@@ -111,9 +111,9 @@ def _studies(rows: Rows) -> Iterator[Finding]:
     own: dict[int, list[Values]] = defaultdict(list)
     for event in rows["event"]:
         own[event["study_id"]].append(event)
-    replays: dict[int, Replay] = {}
+    replays: dict[int, LogReplay] = {}
     for study in rows["study"]:
-        replay = Replay(keys)
+        replay = LogReplay(keys)
         replays[study["id"]] = replay
         found = list(_chain(study, own[study["id"]], replay))
         yield from found
@@ -122,7 +122,7 @@ def _studies(rows: Rows) -> Iterator[Finding]:
     yield from _known(rows, replays)
 
 
-def _chain(study: Values, events: list[Values], replay: Replay) -> Iterator[Finding]:
+def _chain(study: Values, events: list[Values], replay: LogReplay) -> Iterator[Finding]:
     """The first break of the chain of a study."""
     head = study["seal"]
     for number, event in enumerate(events, start=1):
@@ -145,7 +145,7 @@ def _chain(study: Values, events: list[Values], replay: Replay) -> Iterator[Find
         yield Finding(row_name(schema.study, study), what)
 
 
-def _state(study: Values, rows: Rows, replay: Replay) -> Iterator[Finding]:
+def _state(study: Values, rows: Rows, replay: LogReplay) -> Iterator[Finding]:
     """What the log of a study says and the tables do not."""
     identity = study["id"]
     found = {p["id"]: p for p in rows["proposal"] if p["study_id"] == identity}
@@ -182,7 +182,7 @@ def _same_failures(row: Values, failures: Failures) -> bool:
     )
 
 
-def _known(rows: Rows, replays: dict[int, Replay]) -> Iterator[Finding]:
+def _known(rows: Rows, replays: dict[int, LogReplay]) -> Iterator[Finding]:
     """Rows that a log knows and that are missing or others, and rows of answers that none knows."""
     stored: dict[tuple[str, int], str] = {}
     for replay in replays.values():

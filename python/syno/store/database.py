@@ -57,7 +57,7 @@ _EXPECTED = (
 
 
 @dataclass(frozen=True)
-class Address:
+class StoreAddress:
     """Where a store is: `path` for a SQLite file, None in memory or on a server."""
 
     name: str
@@ -70,14 +70,14 @@ class Address:
         return self.dialect == "sqlite" and self.path is None
 
 
-def parse_address(url: str) -> Address:
+def parse_address(url: str) -> StoreAddress:
     """Reads a store's address; a bare path means a SQLite file. UserError when it is neither."""
     if not isinstance(url, str):
         raise UserError(f"the address of a store is a string, got {shown(url)}\n{_EXPECTED}")
     if "://" not in url:
         if not url:
             raise UserError(f"the address of the store is empty\n{_EXPECTED}")
-        return Address(url, "sqlite", _possible(Path(url)))
+        return StoreAddress(url, "sqlite", _possible(Path(url)))
     checks.text("the address of a store", url)
     try:
         parsed = make_url(url)
@@ -87,9 +87,9 @@ def parse_address(url: str) -> Address:
     if dialect == "sqlite":
         file = parsed.database
         path = None if file in (None, "", ":memory:") else _possible(Path(str(file)))
-        return Address(str(path) if path else url, dialect, path)
+        return StoreAddress(str(path) if path else url, dialect, path)
     if dialect == "postgresql":
-        return Address(parsed.render_as_string(hide_password=True), dialect, None)
+        return StoreAddress(parsed.render_as_string(hide_password=True), dialect, None)
     raise UserError(f"a store cannot be kept in '{dialect}'\n{_EXPECTED}")
 
 
@@ -105,7 +105,7 @@ def is_server(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
-class Clock:
+class TransactionClock:
     """The time of one transaction, which is that of its first look at the clock.
 
     So all rows of a transaction have one time, and it asks a server once. Where the order of times
@@ -128,7 +128,7 @@ class Clock:
 def now(connection: Connection) -> str:
     """The present time, as `utc_now`, by the one clock that all processes of a store share: that of
     the server, or of the machine for SQLite."""
-    clock: Clock | None = connection.get_execution_options().get(_CLOCK)
+    clock: TransactionClock | None = connection.get_execution_options().get(_CLOCK)
     return _present(connection) if clock is None else clock.now(connection)
 
 
@@ -157,7 +157,7 @@ class Database:
     clock of the database, where time is simulated.
     """
 
-    def __init__(self, engine: Engine, address: Address, timeout: float) -> None:
+    def __init__(self, engine: Engine, address: StoreAddress, timeout: float) -> None:
         self.engine, self.address, self._timeout = engine, address, timeout
         self.clock: Callable[[], str] | None = None
         # In memory all threads share one connection and so take turns.
@@ -165,7 +165,7 @@ class Database:
 
     @classmethod
     def of(
-        cls, url: str, address: Address, *, create: bool, read_only: bool, timeout: float
+        cls, url: str, address: StoreAddress, *, create: bool, read_only: bool, timeout: float
     ) -> Database:
         """The database at `address`; nothing is opened yet."""
         if address.dialect == "sqlite":
@@ -185,7 +185,7 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self, **options: object) -> Iterator[Connection]:
-        options[_CLOCK] = Clock(self.clock)
+        options[_CLOCK] = TransactionClock(self.clock)
         with (
             self._turn,
             translated(self.address.name, self.address.path, self._timeout),
@@ -245,7 +245,7 @@ def _check_local(path: Path) -> None:
         )
 
 
-def _sqlite(address: Address, *, create: bool, read_only: bool, timeout: float) -> Engine:
+def _sqlite(address: StoreAddress, *, create: bool, read_only: bool, timeout: float) -> Engine:
     path = address.path
     if path is not None:
         with from_file("cannot open the store", path):

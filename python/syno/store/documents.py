@@ -15,7 +15,7 @@ class Calibration(TypedDict):
     seed: int
 
 
-class Recipe(TypedDict, total=False):
+class RunRecipe(TypedDict, total=False):
     """What a result depends on, beside operator, seed and machine: see `RunKey`.
 
     fidelity: as `Fidelity.to_json`; data: the fingerprint of the data set; threads: of training and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from syno.operators.summary import short_id
-from syno.store.documents import Details, Recipe
+from syno.store.documents import Details, RunRecipe
 from syno.store.objective import ACCURACY, Objective
 from syno.store.records import FLOAT32, REJECTED, Environment
 
@@ -29,7 +29,7 @@ class Evaluation:
     accuracy: float | None
     split: str
     rung: str
-    recipe: Recipe
+    recipe: RunRecipe
     seed: int
     macs: int | None
     params: int | None

@@ -41,7 +41,7 @@ _LEAST_KNOWN = 8
 _CONSTRAINT = re.compile(r"^\s*([A-Za-z_]\w*)\s*(<=|>=)\s*(\S+)\s*$")
 
 
-class Result(Protocol):
+class ComparedResult(Protocol):
     """What an operator is compared by: attributes with the names of costs, and these."""
 
     @property
@@ -53,7 +53,7 @@ class Result(Protocol):
         """With the loss, the peak memory as `peak_bytes`, and a predicted latency."""
 
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=ComparedResult)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Objectives:
         """Whether a measure is expected to rise with the MACs, as the accuracy or a cost."""
         return measure != self.objective.name or self.objective.greater_is_better
 
-    def value(self, measure: str, result: Result) -> float | None:
+    def value(self, measure: str, result: ComparedResult) -> float | None:
         """Return a measure of a result; None if the result does not have it."""
         if measure == self.objective.name:
             return self.objective.of(result.accuracy, result.details)
@@ -118,7 +118,7 @@ class Objectives:
             found = _predicted(result).get(PREDICTABLE[measure])
         return float(found) if isinstance(found, (int, float)) else None
 
-    def is_predicted(self, result: Result) -> bool:
+    def is_predicted(self, result: ComparedResult) -> bool:
         """Whether an objective or a constraint compares a result by a predicted latency."""
         measures = self.measures
         return any(
@@ -127,7 +127,7 @@ class Objectives:
             if name in measures
         )
 
-    def scores(self, result: Result) -> tuple[float, ...] | None:
+    def scores(self, result: ComparedResult) -> tuple[float, ...] | None:
         """Return the values of the objectives, greater is better; None if one is missing."""
         found = []
         for objective in self.all:
@@ -137,7 +137,7 @@ class Objectives:
             found.append(objective.score(value))
         return tuple(found)
 
-    def violation(self, result: Result) -> float:
+    def violation(self, result: ComparedResult) -> float:
         """Return the sum of the violations of the constraints; 0 if all are satisfied."""
         return sum(c.violation(self.value(c.measure, result)) for c in self.constraints)
 
@@ -169,7 +169,9 @@ class Objectives:
             kept.append((scores, result))
         return [result for _, result in kept]
 
-    def progress(self, results: Sequence[R], reference: Result | None) -> list[float | None]:
+    def progress(
+        self, results: Sequence[R], reference: ComparedResult | None
+    ) -> list[float | None]:
         """Return how good the results are up to each of them; the values never fall.
 
         It is the hypervolume of several objectives, and the best score of a single one. It is None
@@ -182,7 +184,9 @@ class Objectives:
         advance = Advance(self, reference)
         return [advance.add(result) for result in results]
 
-    def volume(self, results: Iterable[Result], reference: Result | None) -> float | None:
+    def volume(
+        self, results: Iterable[ComparedResult], reference: ComparedResult | None
+    ) -> float | None:
         """Return the hypervolume of the archive, in units of a reference result.
 
         An objective that a constraint bounds counts from the bound. Any other maximized measure
@@ -199,7 +203,7 @@ class Objectives:
         points = [self.shares(result, units) for result in self.archive(results)]
         return hypervolume(points, (0.0,) * len(units))
 
-    def units(self, reference: Result) -> tuple[float, ...] | None:
+    def units(self, reference: ComparedResult) -> tuple[float, ...] | None:
         """Return the values of a reference result; None if one of them is no unit."""
         found = []
         for objective in self.all:
@@ -209,7 +213,7 @@ class Objectives:
             found.append(abs(value))
         return tuple(found)
 
-    def shares(self, result: Result, units: tuple[float, ...]) -> tuple[float, ...]:
+    def shares(self, result: ComparedResult, units: tuple[float, ...]) -> tuple[float, ...]:
         """Return the point of a result with `scores`, in the units that `units` returns.
 
         The reference of the hypervolume is the origin.
@@ -239,7 +243,7 @@ class Objectives:
         return 2.0 * unit if objective.name == self.objective.name else unit
 
 
-def _predicted(result: Result) -> Mapping[str, object]:
+def _predicted(result: ComparedResult) -> Mapping[str, object]:
     """Return the predicted latency of a result; nothing if it has none."""
     found = result.details.get("predicted_latency")
     return found if isinstance(found, Mapping) else {}
@@ -376,9 +380,9 @@ class Advance:
         reference: as in `Objectives.progress`.
     """
 
-    def __init__(self, objectives: Objectives, reference: Result | None) -> None:
+    def __init__(self, objectives: Objectives, reference: ComparedResult | None) -> None:
         self._objectives, self._reference = objectives, reference
-        self._kept: list[Result] = []
+        self._kept: list[ComparedResult] = []
         self._value: float | None = None
         self._stale = _Stale()
 
@@ -387,7 +391,7 @@ class Advance:
         """The number of the latest results without progress."""
         return self._stale.count
 
-    def add(self, result: Result) -> float | None:
+    def add(self, result: ComparedResult) -> float | None:
         """Take the next result; return how good the results are up to it."""
         objectives, kept = self._objectives, self._kept
         self._reference = self._reference or result

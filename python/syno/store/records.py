@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from syno.store.documents import Details, EventData, Recipe, SettingsDocument
+from syno.store.documents import Details, EventData, RunRecipe, SettingsDocument
 
 OK = "ok"
 PAUSED = "paused"  # a training that is resumed later; it is not stored
@@ -161,7 +161,7 @@ class Outcome:
     accuracy: float | None = None
     split: str = VALIDATION
     rung: str = ""
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: RunRecipe = field(default_factory=RunRecipe)
     seed: int = 0
     seconds: float = 0.0
     macs: int | None = None

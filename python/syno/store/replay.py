@@ -31,7 +31,7 @@ class Failures:
     updated: str
 
 
-class Replay:
+class LogReplay:
     """The log of one study up to some event.
 
     keys: of the operators, by id. stored: (table, id) of each row that must be there, with its

@@ -20,7 +20,7 @@ from syno.store.check import Finding, digest_findings, same_proposal, sqlite_fin
 from syno.store.operators import Keys
 from syno.store.raw import Values, raw_rows, row_name
 from syno.store.records import BASELINE, PENDING, canonical_json
-from syno.store.replay import Replay
+from syno.store.replay import LogReplay
 from syno.store.seals import event_digest, seals_of_stored
 
 _VERSION = 5  # where this step arrives
@@ -87,7 +87,7 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
     keys = {row["id"]: row["key"] for row in rows["operator"]}
     last_result, releases = {}, defaultdict(list)
     contents: list[Values] = [{} for _ in events]
-    replay = Replay(keys)
+    replay = LogReplay(keys)
     for number, event in enumerate(events):
         if event["sequence"] != number + 1:
             missing = {"study_id": study["id"], "sequence": number + 1}
@@ -126,7 +126,7 @@ def _chain(study: Values, rows: dict[str, list[Values]]) -> Iterator[Finding]:
 
 
 def _unlike(
-    proposals: dict[int, Values], replay: Replay, stored: _Stored, told: set[int]
+    proposals: dict[int, Values], replay: LogReplay, stored: _Stored, told: set[int]
 ) -> Iterator[Finding]:
     for identity in sorted(proposals.keys() | replay.proposals.keys()):
         where, row = f"table proposal, row {identity}", proposals.get(identity)

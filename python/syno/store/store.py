@@ -28,7 +28,7 @@ from syno.store import (
     schema,
 )
 from syno.store.check import Finding, findings, sqlite_findings
-from syno.store.database import Address, Database, now, parse_address
+from syno.store.database import Database, StoreAddress, now, parse_address
 from syno.store.errors import AskTakenError, damaged, not_a_store
 from syno.store.evaluation import Evaluation
 from syno.store.findings import Findings
@@ -435,7 +435,7 @@ class Store:
             return summarize(connection, record)
 
 
-def _is_there(address: Address) -> bool:
+def _is_there(address: StoreAddress) -> bool:
     """Whether there may be something to look at."""
     if address.path is None:
         return not address.in_memory
@@ -443,7 +443,7 @@ def _is_there(address: Address) -> bool:
 
 
 def _check_existing(
-    url: str, address: Address, timeout: float, *, writable: bool, create: bool
+    url: str, address: StoreAddress, timeout: float, *, writable: bool, create: bool
 ) -> None:
     """UserError for what cannot be opened as it is."""
     database = Database.of(url, address, create=False, read_only=True, timeout=timeout)

@@ -3,9 +3,16 @@
 from syno.study.answers import Proposal
 from syno.study.fidelity.ladder import Ladder, Rung, ladder, ladder_names
 from syno.study.loop import Evaluator, RungEvaluator, default_stopper, run
-from syno.study.members import Members, SamplerSpace, Space
-from syno.study.methods import DiverseSampling, Entry, History, Method, Trial, UniformSampling
-from syno.study.observer import Observer
+from syno.study.members import EnumeratedSpace, Members, SamplerSpace
+from syno.study.methods import (
+    DiverseSampling,
+    History,
+    HistoryEntry,
+    Method,
+    Trial,
+    UniformSampling,
+)
+from syno.study.observer import StudyObserver
 from syno.study.settings import StudySettings
 from syno.study.stoppers import (
     AllOf,
@@ -24,25 +31,25 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "DiverseSampling",
-    "Entry",
+    "EnumeratedSpace",
     "ErrorsInARow",
     "Evaluations",
     "Evaluator",
     "History",
+    "HistoryEntry",
     "Ladder",
     "Members",
     "Method",
     "NoProgress",
-    "Observer",
     "Proposal",
     "Rung",
     "RungEvaluator",
     "SamplerSpace",
     "Seconds",
-    "Space",
     "SpaceExhausted",
     "StopReason",
     "Study",
+    "StudyObserver",
     "StudySettings",
     "Tally",
     "Trial",

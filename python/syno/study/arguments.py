@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
     from syno.store import Outcome
-    from syno.study.observer import Observer
+    from syno.study.observer import StudyObserver
     from syno.study.progress import Callback
 
 
@@ -132,7 +132,7 @@ class Search(StudyOptions, CustomArguments):
         "Operator objects. They count among the `evaluations`.",
         (),
     )
-    observer: Observer | None = argument(
+    observer: StudyObserver | None = argument(
         "Is told how the search goes.",
         None,
         unset="a progress bar on a terminal or in a notebook; elsewhere, one line on standard "
@@ -156,7 +156,7 @@ class Resumption(ResumeOptions, CustomArguments):
     data: Dataset[Any] | DataLoader[Any] | None = argument(
         "The custom data of the search, with its other arguments, which a store cannot hold.", None
     )
-    observer: Observer | None = like(Search, "observer")
+    observer: StudyObserver | None = like(Search, "observer")
     callbacks: Sequence[Callback] = like(Search, "callbacks")
 
     def custom_again(

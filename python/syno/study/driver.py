@@ -22,9 +22,9 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.weights import Weights
 from syno.study.heartbeat import driver_beats
 from syno.study.loop import FINISHED, baseline_failure, default_stopper
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.sparingly import Sparingly
-from syno.study.stoppers import Stopper, StopReason
+from syno.study.stoppers import StopReason, StudyStopper
 from syno.study.study import Study
 
 LOOK_S = 0.1  # between two looks at the number of events
@@ -37,8 +37,8 @@ _COMPLETE = ("evaluations", "exhausted")
 def drive(
     study: Study,
     *,
-    stopper: Stopper | None = None,
-    observer: Observer | None = None,
+    stopper: StudyStopper | None = None,
+    observer: StudyObserver | None = None,
     checkpoints: Checkpoints | None = None,
     weights: Weights | None = None,
     watch: Callable[[], None] | None = None,
@@ -58,7 +58,7 @@ def drive(
     Returns:
         Why the study stopped.
     """
-    driver = Driver(study, stopper or default_stopper(study), observer or Observer())
+    driver = Driver(study, stopper or default_stopper(study), observer or StudyObserver())
     driver.checkpoints, driver.weights = checkpoints, weights
     driver.watch = watch or (lambda: None)
     study.counts_progress |= getattr(driver.stopper, "looks_at_progress", False)
@@ -104,7 +104,7 @@ class Driver:
         made: the number of proposals that it has stored.
     """
 
-    def __init__(self, study: Study, stopper: Stopper, observer: Observer) -> None:
+    def __init__(self, study: Study, stopper: StudyStopper, observer: StudyObserver) -> None:
         self.study, self.stopper, self.observer = study, stopper, observer
         self.checkpoints: Checkpoints | None = None
         self.weights: Weights | None = None

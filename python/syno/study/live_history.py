@@ -15,7 +15,7 @@ from syno.store.objectives import Objectives
 from syno.store.records import BASELINE
 from syno.study.fidelity.ladder import Ladder
 from syno.study.fidelity.promotions import Promotions
-from syno.study.methods.history import Entry, History, Lineage, Trial, as_trial
+from syno.study.methods.history import History, HistoryEntry, Lineage, Trial, as_trial
 from syno.study.ratings import rated
 
 
@@ -33,7 +33,7 @@ class LiveHistory:
         # A rating depends on the own result of an operator alone.
         self._is_own = ladder is None and objectives.are_default and objectives.objective.is_share
         self._lineage = Lineage()
-        self._entries: list[Entry] = []
+        self._entries: list[HistoryEntry] = []
         self._places: dict[int, int] = {}  # of entries, by the number of the proposal
         self._baseline: tuple[Trial, ...] = ()
         self._values: Mapping[int, float] = {}
@@ -98,7 +98,7 @@ class LiveHistory:
             return
         if record.key is None:
             return
-        entry = Entry(
+        entry = HistoryEntry(
             ask,
             record.key,
             record.status,

@@ -26,15 +26,15 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.failures import failure_kind
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.stoppers import (
     ErrorsInARow,
     Evaluations,
     NoProgress,
     Seconds,
     SpaceExhausted,
-    Stopper,
     StopReason,
+    StudyStopper,
 )
 from syno.study.study import Study
 
@@ -45,7 +45,7 @@ _LOOK_S = 1.0
 FINISHED = ("evaluations", "exhausted", "no_progress")
 
 
-def default_stopper(study: Study) -> Stopper:
+def default_stopper(study: Study) -> StudyStopper:
     """Return a stopper for the limits of the study, and for the end of the space."""
     settings = study.settings
     stopper = SpaceExhausted() | Evaluations(settings.evaluations) | ErrorsInARow(MOST_ERRORS)
@@ -58,8 +58,8 @@ def run(
     study: Study,
     evaluator: Evaluator | RungEvaluator,
     *,
-    stopper: Stopper | None = None,
-    observer: Observer | None = None,
+    stopper: StudyStopper | None = None,
+    observer: StudyObserver | None = None,
     checkpoints: Checkpoints | None = None,
     weights: Weights | None = None,
 ) -> StopReason:
@@ -85,7 +85,7 @@ def run(
         Why the study stopped.
     """
     stopper = stopper or default_stopper(study)
-    observer = observer or Observer()
+    observer = observer or StudyObserver()
     study.counts_attempts = not getattr(evaluator, "is_isolated", False)
     study.counts_progress |= getattr(stopper, "looks_at_progress", False)
     evaluations = getattr(stopper, "evaluations", None)
@@ -137,7 +137,10 @@ class PreemptedError(BaseException):
 
 
 def evaluate(
-    study: Answers, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
+    study: Answers,
+    evaluator: Evaluator | RungEvaluator,
+    proposal: Proposal,
+    observer: StudyObserver,
 ) -> Outcome | None:
     """Evaluate a proposal and store the result; None if another process took it over meanwhile."""
     outcome = None
@@ -193,7 +196,7 @@ def _rung(proposal: Proposal) -> tuple[int, ...]:
 
 
 def _evaluate_baseline(
-    evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
+    evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: StudyObserver
 ) -> Outcome:
     """Evaluate the baseline, and once more after a failure that may have an external cause."""
     outcome = evaluator.baseline(*_rung(proposal))
@@ -206,7 +209,10 @@ def _evaluate_baseline(
 
 
 def _evaluate_operator(
-    study: Answers, evaluator: Evaluator | RungEvaluator, proposal: Proposal, observer: Observer
+    study: Answers,
+    evaluator: Evaluator | RungEvaluator,
+    proposal: Proposal,
+    observer: StudyObserver,
 ) -> Outcome:
     """Evaluate an operator, and once more after a failure that may have an external cause."""
     operator = proposal.operator
@@ -226,7 +232,7 @@ def _confirmed(
     evaluator: Evaluator | RungEvaluator,
     proposal: Proposal,
     outcome: Outcome,
-    observer: Observer,
+    observer: StudyObserver,
 ) -> Outcome:
     """Train an operator that looks best again, with other seeds; its value becomes the mean.
 

@@ -23,7 +23,7 @@ from syno.store.objectives import Objectives
 from syno.store.records import digest
 
 
-class Space(Protocol):
+class EnumeratedSpace(Protocol):
     """An enumerated set of operators. Its order depends on specification and seed only.
 
     specification: (key, JSON content); rules: version of the rule set.
@@ -81,7 +81,7 @@ class Member:
 class Members:
     """The operators of a space with distinct semantic keys, the first of each key."""
 
-    def __init__(self, space: Space, objectives: Objectives | None = None) -> None:
+    def __init__(self, space: EnumeratedSpace, objectives: Objectives | None = None) -> None:
         """List the operators of a space.
 
         Args:

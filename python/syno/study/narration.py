@@ -9,7 +9,7 @@ from syno.operators.summary import short_id
 from syno.store.documents import PredictedLatency
 from syno.store.objective import ACCURACY, objective_of
 from syno.study.answers import Proposal
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.settings import StudySettings
 from syno.study.stoppers import StopReason, Tally
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from syno.store import Outcome, StudyRecord
 
 
-class Narration(Observer):
+class Narration(StudyObserver):
     """Describes the progress of a search. A subclass shows `line`, `remark` and `moved`."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from syno.store.objectives import KNOWN, Constraint, Objectives, ranks
 from syno.store.records import OK
 from syno.study.improvement import expected_gain
 from syno.study.members import Members
-from syno.study.methods.history import Entry, History, Trial
+from syno.study.methods.history import History, HistoryEntry, Trial
 from syno.surrogate import Prediction, SurrogateModel
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 _FAR = 3.0
 
 
-class Fit(Protocol):
+class ModelFitter(Protocol):
     """Fits a model to operators of a study."""
 
     def __call__(self, features: Array, targets: Array, *, results: int) -> SurrogateModel:
@@ -51,7 +51,9 @@ class Observations:
     values: dict[str, Array]
 
     @staticmethod
-    def of(history: History, entries: Sequence[Entry], members: Members) -> Observations | None:
+    def of(
+        history: History, entries: Sequence[HistoryEntry], members: Members
+    ) -> Observations | None:
         """Read the measures of operators with a result.
 
         Returns:
@@ -83,7 +85,9 @@ class Observations:
         found = ranks(self.objectives, dict(enumerate(self.trials)))
         return np.array([found[number] for number in range(len(self.trials))])
 
-    def gain(self, features: Array, places: NDArray[np.int64], pool: Array, fit: Fit) -> Array:
+    def gain(
+        self, features: Array, places: NDArray[np.int64], pool: Array, fit: ModelFitter
+    ) -> Array:
         """Return by how much operators are expected to increase the hypervolume.
 
         It is multiplied with the probability that they satisfy the constraints, except for those

@@ -1,4 +1,4 @@
-"""Callbacks of a search: subclass `Observer` and override its methods."""
+"""Callbacks of a search: subclass `StudyObserver` and override its methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from syno.study.stoppers import StopReason, Tally
 
 
-class Observer(EvaluationObserver):
+class StudyObserver(EvaluationObserver):
     """Is called by the loop, in its thread. Every method of this class does nothing."""
 
     def on_compose(self, depth: int, nodes: int, operators: int) -> None:
@@ -39,10 +39,10 @@ class Observer(EvaluationObserver):
         """The run ends."""
 
 
-class Observers(Observer):
+class Observers(StudyObserver):
     """Several observers as one: each is called, in order."""
 
-    def __init__(self, *observers: Observer) -> None:
+    def __init__(self, *observers: StudyObserver) -> None:
         self._observers = observers
 
 
@@ -54,6 +54,6 @@ def _forwarded(name: str) -> Callable[..., None]:
     return forward
 
 
-for _name in dir(Observer):
+for _name in dir(StudyObserver):
     if _name.startswith("on_"):
         setattr(Observers, _name, _forwarded(_name))

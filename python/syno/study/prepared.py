@@ -15,7 +15,7 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.fidelity.ladder import Ladder
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.predictions import predictor_document
 from syno.study.settings import StudySettings
 
@@ -120,7 +120,7 @@ def evaluator_of(
     settings: StudySettings,
     rungs: Rungs,
     data_dir: str | None,
-    observer: Observer,
+    observer: StudyObserver,
     checkpoints: Checkpoints | None,
     weights: Weights | None,
     device: str = "cpu",
@@ -177,7 +177,7 @@ def _isolated(
     rungs: Rungs,
     data_dir: str | None,
     checkpoints: Checkpoints | None,
-    observer: Observer,
+    observer: StudyObserver,
     arguments: dict[str, Any],
 ) -> IsolatedEvaluator | None:
     """The evaluator in processes of its own; None where it runs in this one."""

@@ -17,7 +17,7 @@ from rich.progress import (
 
 from syno.store.records import VALIDATION
 from syno.study.narration import Narration
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.stoppers import StopReason, Tally
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SearchBar(Narration):
             )
 
 
-class Notes(Observer):
+class Notes(StudyObserver):
     """Prints what must be known about a search, such as its layers, and no progress: for logs."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def _bar() -> Progress:
     )
 
 
-class Callbacks(Observer):
+class Callbacks(StudyObserver):
     """Calls functions with each stored trial. As a stopper, it stops when one returned True."""
 
     def __init__(self, store: Store, functions: Sequence[Callback]) -> None:

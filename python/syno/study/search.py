@@ -25,7 +25,7 @@ from syno.study.evaluate.weights import Weights
 from syno.study.loop import default_stopper, run
 from syno.study.members import SamplerSpace
 from syno.study.methods import parse_method
-from syno.study.observer import Observer, Observers
+from syno.study.observer import Observers, StudyObserver
 from syno.study.predictions import check_predictor
 from syno.study.prepared import Rungs, evaluator_of, load_rungs
 from syno.study.progress import Callbacks, Notes, SearchBar, is_shown
@@ -213,7 +213,7 @@ def _opened(store: Store | str, *, create: bool) -> Iterator[Store]:
 
 
 @contextlib.contextmanager
-def _shown(observer: Observer | None) -> Iterator[Observer]:
+def _shown(observer: StudyObserver | None) -> Iterator[StudyObserver]:
     """The observer; or a progress bar where somebody may see it, and notes elsewhere."""
     if observer is not None:
         yield observer
@@ -229,7 +229,7 @@ def _compose(
     rungs: Rungs,
     template: nn.Module | None,
     settings: StudySettings,
-    observer: Observer,
+    observer: StudyObserver,
 ) -> SamplerSpace:
     began = time.monotonic()
 
@@ -256,7 +256,7 @@ def _run(
     rungs: Rungs,
     given: Search | Resumption,
     data_dir: str | None,
-    observer: Observer,
+    observer: StudyObserver,
 ) -> StudyResults:
     calls = Callbacks(store, given.callbacks)
     around: dict[str, Any] = {

@@ -41,7 +41,7 @@ class StopReason:
     text: str
 
 
-class Stopper(Protocol):
+class StudyStopper(Protocol):
     """A condition that stops a study."""
 
     def check(self, tally: Tally) -> StopReason | None:
@@ -51,17 +51,17 @@ class Stopper(Protocol):
 class _Combining:
     looks_at_progress = False
 
-    def __or__(self, other: Stopper) -> AnyOf:
+    def __or__(self, other: StudyStopper) -> AnyOf:
         return AnyOf(self, other)  # type: ignore[arg-type]
 
-    def __and__(self, other: Stopper) -> AllOf:
+    def __and__(self, other: StudyStopper) -> AllOf:
         return AllOf(self, other)  # type: ignore[arg-type]
 
 
 class AnyOf(_Combining):
     """Stops when any of several stoppers does; the first of them gives the reason."""
 
-    def __init__(self, *stoppers: Stopper) -> None:
+    def __init__(self, *stoppers: StudyStopper) -> None:
         self._stoppers = stoppers
         self.looks_at_progress = _look_at_progress(stoppers)
 
@@ -77,14 +77,14 @@ class AnyOf(_Combining):
         return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _look_at_progress(stoppers: Iterable[Stopper]) -> bool:
+def _look_at_progress(stoppers: Iterable[StudyStopper]) -> bool:
     return any(getattr(stopper, "looks_at_progress", False) for stopper in stoppers)
 
 
 class AllOf(_Combining):
     """Stops when all of several stoppers do; the last of them gives the name of the reason."""
 
-    def __init__(self, *stoppers: Stopper) -> None:
+    def __init__(self, *stoppers: StudyStopper) -> None:
         self._stoppers = stoppers
         self.looks_at_progress = _look_at_progress(stoppers)
 

@@ -42,7 +42,7 @@ from syno.study.answers import Answers, Proposal
 from syno.study.fidelity.standings import Standings
 from syno.study.fronts import wanted_weights
 from syno.study.live_history import LiveHistory
-from syno.study.members import Members, Space
+from syno.study.members import EnumeratedSpace, Members
 from syno.study.methods import Method, make_method
 from syno.study.results_since_progress import ResultsSinceProgress
 from syno.study.settings import StudySettings
@@ -65,7 +65,7 @@ class Study(Answers):
         store: Store,
         record: StudyRecord,
         settings: StudySettings,
-        space: Space,
+        space: EnumeratedSpace,
         members: Members,
         method: Method,
         state: StudyState | None = None,
@@ -92,7 +92,9 @@ class Study(Answers):
         self._results_before = len(self.state.results)
 
     @classmethod
-    def create(cls, store: Store, name: str, settings: StudySettings, space: Space) -> Study:
+    def create(
+        cls, store: Store, name: str, settings: StudySettings, space: EnumeratedSpace
+    ) -> Study:
         """Make a new study. A `name` that ends in "-" is completed with a free number."""
         chosen = _choices(settings, space)  # a mistake there must not leave a study behind
         record = store.create_study(
@@ -111,7 +113,7 @@ class Study(Answers):
         cls,
         store: Store,
         name: str | int | None,
-        space: Space,
+        space: EnumeratedSpace,
         **limits: object,
     ) -> Study:
         """Resume a study. The settings that are given, and not None, replace its own."""
@@ -413,7 +415,7 @@ class Study(Answers):
         return self._by_text.get(text) or self._space.parse(text)
 
 
-def _choices(settings: StudySettings, space: Space) -> tuple[Members, Method]:
+def _choices(settings: StudySettings, space: EnumeratedSpace) -> tuple[Members, Method]:
     members = Members(space, objectives_of(settings.to_json()))
     options = settings.method_options
     return members, make_method(settings.method, members, settings.seed, options)

@@ -39,7 +39,7 @@ from syno.study.evaluate.checkpoints import Checkpoints
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 from syno.study.evaluate.weights import Weights
 from syno.study.loop import PreemptedError, evaluate
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.prepared import evaluator_of, load_rungs
 from syno.study.settings import GIVEN, check_data
 from syno.study.sparingly import Sparingly
@@ -73,7 +73,7 @@ class Prepare(Protocol):
     """Makes the bench of a study; a UserError says why this worker cannot."""
 
     def __call__(
-        self, answers: Answers, observer: Observer
+        self, answers: Answers, observer: StudyObserver
     ) -> contextlib.AbstractContextManager[Bench]:
         """Return the bench, which is closed in the end."""
 
@@ -88,7 +88,7 @@ def work(
     device: str = "cpu",
     predictor: str | None = None,
     prepare: Prepare | None = None,
-    observer: Observer | None = None,
+    observer: StudyObserver | None = None,
 ) -> int:
     """Evaluate proposals of drivers until SIGTERM, or until nothing was left to do for a while.
 
@@ -113,7 +113,7 @@ def work(
     if store.in_memory:
         raise UserError("a store in memory has no workers: other processes cannot reach it")
     made = prepare or _Prepared(data_dir, device, predictor)
-    worker = _Working(store, check_tags(tags), study, made, observer or Observer())
+    worker = _Working(store, check_tags(tags), study, made, observer or StudyObserver())
     with _terminable():
         try:
             return worker.until_idle(idle_s)
@@ -144,7 +144,7 @@ class _Working:
         tags: tuple[str, ...],
         study: str | int | None,
         prepare: Prepare,
-        observer: Observer,
+        observer: StudyObserver,
     ) -> None:
         self._store, self._tags, self._prepare, self._observer = store, tags, prepare, observer
         self._note = observer.on_note
@@ -293,7 +293,7 @@ class _Prepared:
         self._data_dir, self._device, self._predictor = data_dir, device, predictor
 
     @contextlib.contextmanager
-    def __call__(self, answers: Answers, observer: Observer) -> Iterator[Bench]:
+    def __call__(self, answers: Answers, observer: StudyObserver) -> Iterator[Bench]:
         store, record, settings = answers.store, answers.record, answers.settings
         if settings.model is None or settings.metric is not None or settings.data is None:
             raise UserError(

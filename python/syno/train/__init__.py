@@ -8,13 +8,12 @@ from syno.train.distillation import Distillation
 from syno.train.evaluate import accuracy, test_accuracy, test_metrics
 from syno.train.fidelities import FIDELITIES, Fidelity, fidelity, rungs
 from syno.train.outcome import EpochPoint, TrainingOutcome
-from syno.train.parallel import Group, joined
+from syno.train.parallel import ProcessGroup, joined
 from syno.train.recipe import Recipe, recipe, recipe_names
 from syno.train.samples import training_images, validation_accuracy
 from syno.train.stoppers import (
     DEFAULT_STOPPERS,
     AboveChance,
-    Deadline,
     Diverging,
     LeastAccuracy,
     MemoryLimit,
@@ -23,34 +22,35 @@ from syno.train.stoppers import (
     SlowStep,
     State,
     Stop,
-    Stopper,
+    TimeLimit,
+    TrainingStopper,
 )
-from syno.train.task import NonFiniteScoresError, Task
+from syno.train.task import NonFiniteScoresError, TrainingTask
 from syno.train.trainer import check, make_task, train
 
 __all__ = [
     "DEFAULT_STOPPERS",
     "FIDELITIES",
     "AboveChance",
-    "Deadline",
     "Distillation",
     "Diverging",
     "EpochPoint",
     "Fidelity",
     "ForeignCheckpointError",
-    "Group",
     "LeastAccuracy",
     "MemoryLimit",
     "NonFinite",
     "NonFiniteScoresError",
+    "ProcessGroup",
     "ProcessorTimeLimit",
     "Recipe",
     "SlowStep",
     "State",
     "Stop",
-    "Stopper",
-    "Task",
+    "TimeLimit",
     "TrainingOutcome",
+    "TrainingStopper",
+    "TrainingTask",
     "accuracy",
     "check",
     "fidelity",

@@ -16,7 +16,7 @@ from syno.data.custom import CustomData, Samples
 from syno.data.random import Stream
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
-from syno.train.parallel import Group
+from syno.train.parallel import ProcessGroup
 from syno.train.task import Metrics, NonFiniteScoresError
 
 
@@ -30,7 +30,12 @@ class CustomTask:
     tokens = 0
 
     def __init__(
-        self, data: CustomData, fidelity: Fidelity, seed: int, numerics: Numerics, group: Group
+        self,
+        data: CustomData,
+        fidelity: Fidelity,
+        seed: int,
+        numerics: Numerics,
+        group: ProcessGroup,
     ) -> None:
         assert fidelity.epochs is not None
         self.fingerprint = data.fingerprint

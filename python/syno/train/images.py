@@ -19,7 +19,7 @@ from syno.data.records import RecordSplit
 from syno.train.evaluate import accuracy_of
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
-from syno.train.parallel import Group
+from syno.train.parallel import ProcessGroup
 from syno.train.recipe import Recipe
 from syno.train.task import Metrics
 
@@ -27,7 +27,7 @@ from syno.train.task import Metrics
 _BATCH = 256
 
 
-class Part:
+class ImageSubset:
     """Some images of a reader, by their numbers there."""
 
     def __init__(self, whole: Reader, index: np.ndarray) -> None:
@@ -56,7 +56,7 @@ class ImageTask:
         fidelity: Fidelity,
         seed: int,
         numerics: Numerics,
-        group: Group,
+        group: ProcessGroup,
         workers: int = 0,
     ) -> None:
         recipe = fidelity.recipe
@@ -72,7 +72,7 @@ class ImageTask:
         labels = np.asarray(data.train.labels)
         fit, validation = split_images(labels, data.classes, self.name, fidelity)
         train, plain = readers(data, fidelity)
-        self._fit, self._validation = Part(train, fit), Part(plain, validation)
+        self._fit, self._validation = ImageSubset(train, fit), ImageSubset(plain, validation)
         if recipe.batch > len(self._fit):
             raise UserError(
                 f"recipe '{recipe.name}' takes batches of {recipe.batch}, and '{self.name}' "

@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Group:
+class ProcessGroup:
     """The processes of a training: this one is `rank` of `world`."""
 
     rank: int = 0
@@ -31,11 +31,11 @@ class Group:
         return self.rank == 0
 
     @staticmethod
-    def current() -> Group:
+    def current() -> ProcessGroup:
         """Return the group that this process joined, or a group of one process."""
         if distributed.is_available() and distributed.is_initialized():
-            return Group(distributed.get_rank(), distributed.get_world_size())
-        return Group()
+            return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
+        return ProcessGroup()
 
     def part(self, count: int) -> slice:
         """Return which samples of a batch of `count` this process trains on."""
@@ -67,15 +67,15 @@ class Group:
 
 
 @contextmanager
-def joined(device: str = "cpu") -> Iterator[Group]:
+def joined(device: str = "cpu") -> Iterator[ProcessGroup]:
     """Join the processes that torchrun started (environment variable WORLD_SIZE)."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield Group()
+        yield ProcessGroup()
         return
     if device.startswith("cuda"):
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
-        yield Group.current()
+        yield ProcessGroup.current()
     finally:
         distributed.destroy_process_group()

@@ -13,7 +13,7 @@ from syno.data import DataSet, Records, Stream
 from syno.data.augment import Augmentation, Augmenter
 from syno.train.evaluate import accuracy_of
 from syno.train.fidelities import Fidelity
-from syno.train.images import Part, readers, resized, split_images
+from syno.train.images import ImageSubset, readers, resized, split_images
 from syno.train.numerics import Numerics
 from syno.train.recipe import Recipe
 
@@ -72,7 +72,7 @@ def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidel
     )
 
 
-def _parts(data: DataSet | Records, fidelity: Fidelity) -> tuple[Part, Part]:
+def _parts(data: DataSet | Records, fidelity: Fidelity) -> tuple[ImageSubset, ImageSubset]:
     """Return the training and the validation images, without augmentation."""
     if not isinstance(data, (DataSet, Records)):
         raise UserError(
@@ -81,7 +81,7 @@ def _parts(data: DataSet | Records, fidelity: Fidelity) -> tuple[Part, Part]:
     name = data.name if isinstance(data, DataSet) else str(data.folder)
     fit, validation = split_images(np.asarray(data.train.labels), data.classes, name, fidelity)
     _, plain = readers(data, fidelity)
-    return Part(plain, fit), Part(plain, validation)
+    return ImageSubset(plain, fit), ImageSubset(plain, validation)
 
 
 def _normalization(data: DataSet | Records) -> Augmenter:

@@ -50,7 +50,7 @@ class Stop:
     detail: str
 
 
-class Stopper(Protocol):
+class TrainingStopper(Protocol):
     """A condition that is checked after every step."""
 
     def check(self, state: State) -> Stop | None:
@@ -62,7 +62,7 @@ class NonFinite:
     """Stops at a loss that is NaN or infinite."""
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         if math.isfinite(state.loss):
             return None
         where = f"step {state.step} of epoch {state.epoch + 1}"
@@ -76,7 +76,7 @@ class AboveChance:
     factor: float = 1.5
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         if state.epoch_loss is None or state.epoch_loss <= self.factor * state.chance:
             return None
         return Stop(
@@ -94,7 +94,7 @@ class Diverging:
     factor: float = 3.0
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         if state.recent_loss is None or state.recent_loss <= self.factor * state.chance:
             return None
         return Stop(
@@ -112,7 +112,7 @@ class LeastAccuracy:
     table: tuple[tuple[int, float], ...]
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         least = dict(self.table).get(state.epoch + 1)
         if state.accuracy is None or least is None or state.accuracy >= least:
             return None
@@ -131,7 +131,7 @@ class SlowStep:
     limit_s: float
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         if state.step_s is None or state.step_s <= self.limit_s:
             return None
         detail = f"a step takes {state.step_s:.3g} s, more than {self.limit_s:g} s"
@@ -145,7 +145,7 @@ class MemoryLimit:
     limit_bytes: int
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         if state.memory <= self.limit_bytes:
             return None
         used, limit = (value / 2**20 for value in (state.memory, self.limit_bytes))
@@ -157,13 +157,13 @@ class MemoryLimit:
 
 
 @dataclass(frozen=True)
-class Deadline:
+class TimeLimit:
     """Stops after the step in which `limit_s` seconds have passed."""
 
     limit_s: float
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         if state.seconds <= self.limit_s:
             return None
         where = f"step {state.step} of {state.steps}, epoch {state.epoch + 1}"
@@ -175,7 +175,7 @@ class Deadline:
 class ProcessorTimeLimit:
     """Stops after the step in which the process has used more processor time than a limit.
 
-    Unlike a Deadline, it does not depend on what else runs on the machine, nor on pauses.
+    Unlike a `TimeLimit`, it does not depend on what else runs on the machine, nor on pauses.
 
     limit_s: seconds of processor time of all threads of the process; began: `time.process_time()`
         at the beginning of the training.
@@ -185,7 +185,7 @@ class ProcessorTimeLimit:
     began: float = field(default_factory=time.process_time)
 
     def check(self, state: State) -> Stop | None:
-        """See Stopper."""
+        """See `TrainingStopper`."""
         if time.process_time() - self.began <= self.limit_s:
             return None
         return Stop(
@@ -196,4 +196,4 @@ class ProcessorTimeLimit:
 
 
 # What stops a training that does not name its own stoppers.
-DEFAULT_STOPPERS: tuple[Stopper, ...] = (NonFinite(), AboveChance(), Diverging())
+DEFAULT_STOPPERS: tuple[TrainingStopper, ...] = (NonFinite(), AboveChance(), Diverging())

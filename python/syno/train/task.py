@@ -26,7 +26,7 @@ class Metrics:
     bits_a_byte: float | None = None
 
 
-class Task(Protocol):
+class TrainingTask(Protocol):
     """Data and objective of one training.
 
     fingerprint: of the data.

@@ -14,7 +14,7 @@ from syno._util.errors import UserError
 from syno.data import TextData
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
-from syno.train.parallel import Group
+from syno.train.parallel import ProcessGroup
 from syno.train.task import Metrics, NonFiniteScoresError
 
 # A training with a number of steps is reported in 20 parts, and one with a time limit every 50
@@ -30,7 +30,7 @@ class TextTask:
     """
 
     def __init__(
-        self, data: TextData, fidelity: Fidelity, seed: int, numerics: Numerics, group: Group
+        self, data: TextData, fidelity: Fidelity, seed: int, numerics: Numerics, group: ProcessGroup
     ) -> None:
         assert fidelity.context is not None
         self.fingerprint = data.fingerprint

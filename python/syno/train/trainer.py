@@ -39,18 +39,18 @@ from syno.train.images import ImageTask
 from syno.train.numerics import Average, Numerics, checked_device
 from syno.train.optimizers import make_optimizer, parameter_groups, set_rate
 from syno.train.outcome import EpochPoint, Status, TrainingOutcome
-from syno.train.parallel import Group
+from syno.train.parallel import ProcessGroup
 from syno.train.schedules import rate
 from syno.train.sizes import any_size
 from syno.train.stoppers import (
     DEFAULT_STOPPERS,
-    Deadline,
     LeastAccuracy,
     State,
     Stop,
-    Stopper,
+    TimeLimit,
+    TrainingStopper,
 )
-from syno.train.task import Metrics, NonFiniteScoresError, Task
+from syno.train.task import Metrics, NonFiniteScoresError, TrainingTask
 from syno.train.text import TextTask
 
 Progress = Callable[[State], None]
@@ -71,7 +71,7 @@ def train(
     *,
     deadline_s: float | None = None,
     progress: bool | Progress | None = None,
-    stoppers: Sequence[Stopper] = DEFAULT_STOPPERS,
+    stoppers: Sequence[TrainingStopper] = DEFAULT_STOPPERS,
     device: str | torch.device = "cpu",
     workers: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -122,7 +122,7 @@ def train(
     if fidelity.recipe.least_accuracy:
         checks.append(LeastAccuracy(fidelity.recipe.least_accuracy))
     if deadline_s is not None:
-        checks.append(Deadline(deadline_s))
+        checks.append(TimeLimit(deadline_s))
     home = next((parameter.device for parameter in net.parameters()), None)
     try:
         path = None if checkpoint is None else Path(checkpoint)
@@ -141,7 +141,10 @@ def train(
 
 
 def _executed(
-    run: _Run, checks: Sequence[Stopper], progress: bool | Progress | None, stop_after: int | None
+    run: _Run,
+    checks: Sequence[TrainingStopper],
+    progress: bool | Progress | None,
+    stop_after: int | None,
 ) -> TrainingOutcome:
     steps = run.task.epochs * run.task.steps
     with (
@@ -165,14 +168,14 @@ def check(
 
 def make_task(
     data: Data, fidelity: Fidelity, *, seed: int = 0, device: str | torch.device = "cpu"
-) -> Task:
+) -> TrainingTask:
     """Return the batches, the loss and the metrics of a training.
 
     Raises:
         UserError: if data, fidelity and device do not fit together.
     """
     numerics = Numerics(fidelity.recipe, checked_device(device))
-    return _task(data, fidelity, seed, numerics, Group.current(), 0)
+    return _task(data, fidelity, seed, numerics, ProcessGroup.current(), 0)
 
 
 class _Run:
@@ -199,7 +202,7 @@ class _Run:
         self._started = time.perf_counter()
         self._net, self._fidelity, self.seed = net, fidelity, seed
         self._recipe = fidelity.recipe
-        self.group = Group.current()
+        self.group = ProcessGroup.current()
         self.numerics = Numerics(self._recipe, device)
         self.task = _task(data, fidelity, seed, self.numerics, self.group, workers)
         self.path = checkpoint
@@ -235,7 +238,7 @@ class _Run:
 
     def execute(
         self,
-        checks: Sequence[Stopper],
+        checks: Sequence[TrainingStopper],
         report: Progress,
         stop_after: int | None,
         terminated: threading.Event,
@@ -283,7 +286,7 @@ class _Run:
     def _epoch(
         self,
         epoch: int,
-        checks: Sequence[Stopper],
+        checks: Sequence[TrainingStopper],
         report: Progress,
         stop_after: int | None,
         terminated: threading.Event,
@@ -502,8 +505,8 @@ class _Run:
 
 
 def _task(
-    data: Data, fidelity: Fidelity, seed: int, numerics: Numerics, group: Group, workers: int
-) -> Task:
+    data: Data, fidelity: Fidelity, seed: int, numerics: Numerics, group: ProcessGroup, workers: int
+) -> TrainingTask:
     kind = "custom" if isinstance(data, CustomData) else "images"
     kind = "text" if isinstance(data, TextData) else kind
     if kind != fidelity.task:
@@ -519,7 +522,7 @@ def _task(
     return ImageTask(data, fidelity, seed, numerics, group, workers)
 
 
-def _first_stop(checks: Sequence[Stopper], state: State) -> Stop | None:
+def _first_stop(checks: Sequence[TrainingStopper], state: State) -> Stop | None:
     for check in checks:
         if (stop := check.check(state)) is not None:
             return stop

@@ -2,13 +2,13 @@
 
 from syno.tune.grid import Grid, Target, read_grid, single_grid
 from syno.tune.run import GridRun, run_grid
-from syno.tune.tasks import Task, tasks_of
+from syno.tune.tasks import TuningTask, tasks_of
 
 __all__ = [
     "Grid",
     "GridRun",
     "Target",
-    "Task",
+    "TuningTask",
     "read_grid",
     "run_grid",
     "single_grid",

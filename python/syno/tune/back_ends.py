@@ -26,8 +26,8 @@ from syno.measure.timing import WARM_UP, interleaved
 from syno.operators.operator import Operator
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TRITON, TVM
 from syno.tune.results import TunedLayer
-from syno.tune.subjects import Subject
-from syno.tune.tasks import Task
+from syno.tune.subjects import TuningSubject
+from syno.tune.tasks import TuningTask
 from syno.tune.verified import verified
 
 Progress = Callable[[str], None]
@@ -47,7 +47,7 @@ class BackEnd(Protocol):
         """None, or what it lacks here."""
 
     def runners(
-        self, task: Task, subject: Subject, folder: Path, progress: Progress
+        self, task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
     ) -> list[Runner]:
         """The forms of a layer, each compared with the definition.
 
@@ -55,7 +55,7 @@ class BackEnd(Protocol):
         """
 
 
-class Torch:
+class TorchBackEnd:
     """PyTorch in eager mode or under TorchInductor: the cheapest plan, and the fastest one."""
 
     devices = (CPU, "cuda")
@@ -68,7 +68,7 @@ class Torch:
         return None if self._forms == (EAGER,) else no_compiler()
 
     def runners(
-        self, task: Task, subject: Subject, folder: Path, progress: Progress
+        self, task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
     ) -> list[Runner]:
         """Each plan in each form."""
         found = []
@@ -89,7 +89,7 @@ class Torch:
         return found
 
 
-class Cpp:
+class CppBackEnd:
     """Compiled C++: the cheapest plan, the fastest one, and that with the fastest schedule."""
 
     devices = (CPU,)
@@ -99,7 +99,7 @@ class Cpp:
         return no_compiler()
 
     def runners(
-        self, task: Task, subject: Subject, folder: Path, progress: Progress
+        self, task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
     ) -> list[Runner]:
         """Each plan, and the last one tuned."""
         operator, binding = subject.computation()
@@ -123,7 +123,7 @@ class Cpp:
         return found
 
 
-class Triton:
+class TritonBackEnd:
     """Triton kernels on a GPU. Times of Triton's interpreter on the CPU would say nothing."""
 
     devices = ("cuda",)
@@ -133,7 +133,7 @@ class Triton:
         return emitters.get(TRITON).available()
 
     def runners(
-        self, task: Task, subject: Subject, folder: Path, progress: Progress
+        self, task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
     ) -> list[Runner]:
         """The cheapest plan, on the device that the emitted code finds."""
         from syno.codegen.emitters.triton_worker import Functions
@@ -158,7 +158,7 @@ class Triton:
         return [Runner("plan 1", call, macs, 0, False, outputs)]
 
 
-class Tvm:
+class TvmBackEnd:
     """TVM with schedules of MetaSchedule, on the CPU."""
 
     devices = (CPU,)
@@ -170,7 +170,7 @@ class Tvm:
         return emitters.get(TVM).available() or tvm_schedules.missing()
 
     def runners(
-        self, task: Task, subject: Subject, folder: Path, progress: Progress
+        self, task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
     ) -> list[Runner]:
         """The cheapest plan with the best schedule of all trials."""
         from syno.tune import tvm_schedules
@@ -200,15 +200,15 @@ class Tvm:
 
 
 _BACK_ENDS: dict[str, BackEnd] = {
-    EAGER: Torch((EAGER,)),
-    INDUCTOR: Torch(_INDUCTOR_FORMS),
-    CPP: Cpp(),
-    TRITON: Triton(),
-    TVM: Tvm(),
+    EAGER: TorchBackEnd((EAGER,)),
+    INDUCTOR: TorchBackEnd(_INDUCTOR_FORMS),
+    CPP: CppBackEnd(),
+    TRITON: TritonBackEnd(),
+    TVM: TvmBackEnd(),
 }
 
 
-def problem(task: Task) -> str:
+def problem(task: TuningTask) -> str:
     """Why a task cannot be done on this machine; empty where it can."""
     if task.whole:
         from syno.tune import networks
@@ -234,7 +234,9 @@ def problem(task: Task) -> str:
     return (back_end.missing() or "").partition("\n")[0]
 
 
-def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> TunedLayer:
+def measured(
+    task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
+) -> TunedLayer:
     """The times of all forms of a layer, measured in turns, of which the fastest is the result.
 
     Raises:
@@ -248,7 +250,9 @@ def measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> 
         return _measured(task, subject, folder, progress)
 
 
-def _measured(task: Task, subject: Subject, folder: Path, progress: Progress) -> TunedLayer:
+def _measured(
+    task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
+) -> TunedLayer:
     runners = _BACK_ENDS[task.back_end].runners(task, subject, folder, progress)
     timed = list(runners)
     if subject.moves is not None:
@@ -292,7 +296,7 @@ def _exact(device: str) -> Iterator[None]:
 
 
 def _plans(
-    task: Task, operator: Operator, binding: dict[str, int], emitter: str, progress: Progress
+    task: TuningTask, operator: Operator, binding: dict[str, int], emitter: str, progress: Progress
 ) -> list[int]:
     """The numbers of the cheapest plan and of the fastest one, which is measured."""
     progress(f"measuring {task.plans} plans")
@@ -302,7 +306,7 @@ def _plans(
     return sorted({1, choice.number})
 
 
-def _fastest_on_gpu(task: Task, operator: Operator, binding: dict[str, int]) -> int:
+def _fastest_on_gpu(task: TuningTask, operator: Operator, binding: dict[str, int]) -> int:
     """The number of the plan whose eager module is the fastest on the GPU."""
     found = [
         kernels.torch_runner(EAGER, operator, binding, EAGER, number, task.device)

@@ -54,7 +54,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Place:
+class TuningPlace:
     """Where operators are tuned: in the slots of a model, or in one layer of a size.
 
     operators: as they are named in the grid; from_folders: whether these are folders below the
@@ -78,7 +78,7 @@ class Grid:
     """
 
     targets: tuple[Target, ...]
-    places: tuple[Place, ...]
+    places: tuple[TuningPlace, ...]
     back_ends: tuple[str, ...] = BACK_ENDS
     baseline: bool = True
     binding: Mapping[str, int] = field(default_factory=dict)
@@ -178,7 +178,7 @@ def _grid(
     lists: list[list[str]] = [given.pop(name, []) for name in _PLACES]  # type: ignore[misc]
     places = _places(*lists)
     places += tuple(
-        Place(model, tuple(operators), model=model_name(model), from_folders=True)
+        TuningPlace(model, tuple(operators), model=model_name(model), from_folders=True)
         for model, operators in folders.items()
     )
     if not places:
@@ -195,18 +195,18 @@ def _places(
     models: Sequence[str],
     layers: Sequence[str],
     networks: Sequence[str] = (),
-) -> tuple[Place, ...]:
+) -> tuple[TuningPlace, ...]:
     if operators and not (models or layers or networks):
         raise UserError(
             "operators without a place to tune them in\n  expected: models or networks, such as "
             "resnet18, or layers, such as 64x56"
         )
-    found = [Place(name, tuple(operators), model=model_name(name)) for name in models]
+    found = [TuningPlace(name, tuple(operators), model=model_name(name)) for name in models]
     for text in layers:
         size = layer_size(text)
-        found.append(Place(f"{size[0]}x{size[1]}", tuple(operators), layer=size))
+        found.append(TuningPlace(f"{size[0]}x{size[1]}", tuple(operators), layer=size))
     found += [
-        Place(f"{name}-network", tuple(operators), model=model_name(name), whole=True)
+        TuningPlace(f"{name}-network", tuple(operators), model=model_name(name), whole=True)
         for name in networks
     ]
     return tuple(found)

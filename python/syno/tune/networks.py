@@ -12,7 +12,7 @@ from syno._util.errors import UserError
 from syno.codegen.emitters.tvm_target import device_target
 from syno.engines.compare import compare_engines
 from syno.engines.engine import Engine
-from syno.engines.tvm import Tvm
+from syno.engines.tvm import TvmEngine
 from syno.inference.relax.build import tuning_tasks
 from syno.inference.relax.network import lowered
 from syno.measure.slots import network_with_slots
@@ -23,13 +23,13 @@ from syno.operators.operator import Operator
 from syno.tune import tvm_schedules
 from syno.tune.grid import CPP, CPU, EAGER, INDUCTOR, TVM
 from syno.tune.results import TunedLayer
-from syno.tune.tasks import Task
+from syno.tune.tasks import TuningTask
 
 # The inference engine of each back end that runs whole networks.
 _ENGINES = {EAGER: "eager", INDUCTOR: "inductor", CPP: "syno-cpp", TVM: "tvm"}
 
 
-def problem(task: Task) -> str:
+def problem(task: TuningTask) -> str:
     """Why a whole network cannot be tuned so; empty where it can."""
     if task.tracker is not None:
         return "whole networks are tuned on this machine; leave out --tracker"
@@ -40,7 +40,7 @@ def problem(task: Task) -> str:
     return ""
 
 
-def network_of(task: Task) -> tuple[nn.Module, torch.Tensor]:
+def network_of(task: TuningTask) -> tuple[nn.Module, torch.Tensor]:
     """The network of a task in evaluation mode with initial weights, and an input for it.
 
     UserError for an operator that fits no slot.
@@ -57,7 +57,7 @@ def network_of(task: Task) -> tuple[nn.Module, torch.Tensor]:
     return net.eval(), example
 
 
-def measured(task: Task, folder: Path, progress: Callable[[str], None]) -> TunedLayer:
+def measured(task: TuningTask, folder: Path, progress: Callable[[str], None]) -> TunedLayer:
     """The time of the network in the engine of the back end.
 
     In TVM, MetaSchedule measures schedules of every function first, `trials` of each.
@@ -73,7 +73,7 @@ def measured(task: Task, folder: Path, progress: Callable[[str], None]) -> Tuned
     if task.back_end == TVM:
         form = f"{task.trials} trials of each function"
         _tune(task, net, example, folder, progress)
-        engine = Tvm(folder, task.tvm_target)
+        engine = TvmEngine(folder, task.tvm_target)
     progress("timing")
     # The worker is in inference mode, whose tensors torch.export cannot trace.
     with torch.inference_mode(False):
@@ -101,7 +101,7 @@ def measured(task: Task, folder: Path, progress: Callable[[str], None]) -> Tuned
 
 
 def _tune(
-    task: Task,
+    task: TuningTask,
     net: nn.Module,
     example: torch.Tensor,
     folder: Path,

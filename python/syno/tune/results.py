@@ -26,7 +26,7 @@ from syno._util.json_types import Json
 from syno.runs.file_lock import locked, locked_now
 from syno.runs.files import write_json
 from syno.runs.journal import Journal, Lines
-from syno.tune.tasks import Task
+from syno.tune.tasks import TuningTask
 
 DONE, FAILED = "done", "failed"
 _FORMAT = 1
@@ -116,10 +116,10 @@ class _Stored:
     environment: Mapping[str, Any]
 
 
-class Results:
+class TaskFiles:
     """The files of one task."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TuningTask) -> None:
         self.task = task
         self.folder = task.folder
 
@@ -220,9 +220,9 @@ class Results:
         write_json(path, content)
 
 
-def stored(tasks: Sequence[Task]) -> list[Task]:
+def stored(tasks: Sequence[TuningTask]) -> list[TuningTask]:
     """The tasks with files: results, or what an interruption left."""
-    return [task for task in tasks if Results(task).is_there()]
+    return [task for task in tasks if TaskFiles(task).is_there()]
 
 
 def _content(path: Path) -> dict[str, Json] | None:

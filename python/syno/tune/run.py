@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from syno._util.errors import UserError
 from syno.runs import helper_process
-from syno.tune.results import FAILED, Results, TaskResult
-from syno.tune.tasks import Task
+from syno.tune.results import FAILED, TaskFiles, TaskResult
+from syno.tune.tasks import TuningTask
 
 # Characters of what a process says at its end that are kept.
 _LAST_WORDS = 2000
@@ -33,7 +33,7 @@ class GridRun:
 
 
 def run_grid(
-    tasks: Sequence[Task],
+    tasks: Sequence[TuningTask],
     *,
     retry: bool = False,
     progress: Callable[[int, int, str], None] = lambda *_: None,
@@ -64,13 +64,13 @@ def run_grid(
                 "  expected: a folder that can be written, with enough space"
             ) from error
     progress(len(waiting), len(waiting), "done")
-    found = [Results(task).read() for task in tasks]
+    found = [TaskFiles(task).read() for task in tasks]
     return GridRun([result for result in found if result is not None], len(waiting))
 
 
-def check_folders(tasks: Sequence[Task]) -> None:
+def check_folders(tasks: Sequence[TuningTask]) -> None:
     """UserError where two tasks would write the same files."""
-    seen: dict[str, Task] = {}
+    seen: dict[str, TuningTask] = {}
     for task in tasks:
         other = seen.setdefault(str(task.folder.resolve()), task)
         if other is not task:
@@ -81,18 +81,18 @@ def check_folders(tasks: Sequence[Task]) -> None:
             )
 
 
-def _is_open(task: Task, retry: bool) -> bool:
-    found = Results(task).read()
+def _is_open(task: TuningTask, retry: bool) -> bool:
+    found = TaskFiles(task).read()
     return found is None or (retry and found.status == FAILED)
 
 
 def _told(
-    progress: Callable[[int, int, str], None], number: int, total: int, task: Task
+    progress: Callable[[int, int, str], None], number: int, total: int, task: TuningTask
 ) -> Callable[[str], None]:
     return lambda what: progress(number, total, f"{task.name}: {what}")
 
 
-def _work(task: Task, retry: bool, told: Callable[[str], None]) -> None:
+def _work(task: TuningTask, retry: bool, told: Callable[[str], None]) -> None:
     began = time.monotonic()
     asked = {"task": task.as_json(), "retry": retry, "parent": os.getpid()}
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
@@ -119,13 +119,13 @@ def _work(task: Task, retry: bool, told: Callable[[str], None]) -> None:
     _fail(task, code, said, time.monotonic() - began)
 
 
-def _fail(task: Task, code: int, said: str, seconds: float) -> None:
+def _fail(task: TuningTask, code: int, said: str, seconds: float) -> None:
     """The result of a task whose process ended without one."""
     how = f"with exit code {code}"
     if code < 0:
         how = f"by signal {-code} ({signal.strsignal(-code)})"
     reason = f"its process was ended {how}" + (f"\n{said}" if said else "")
-    results = Results(task)
+    results = TaskFiles(task)
     with results.held():
         if results.read() is None or _is_open(task, retry=True):
             results.write(TaskResult(task.key, task.as_json(), FAILED, reason, seconds=seconds))

@@ -16,11 +16,11 @@ from syno.measure.slots import fitting_binding, network_with_slots, slot_kinds
 from syno.operands.layers import fit_to_network
 from syno.operands.lookup import NamedOperator
 from syno.operators.operator import Operator
-from syno.tune.tasks import Task
+from syno.tune.tasks import TuningTask
 
 
 @dataclass(frozen=True)
-class Subject:
+class TuningSubject:
     """One kind of layer.
 
     layer, count: as in `TunedLayer`; operator, binding: what computes there; None for an original
@@ -59,7 +59,7 @@ class Subject:
         return operator, sizes
 
 
-def subjects_of(task: Task) -> list[Subject]:
+def subjects_of(task: TuningTask) -> list[TuningSubject]:
     """The kinds of layers of a task, in the order of the model.
 
     UserError for an operator that fits no layer, or needs sizes that nothing gives.
@@ -77,7 +77,7 @@ def subjects_of(task: Task) -> list[Subject]:
         assert kind.slot.original is not None
         binding = None if operator is None else fitting_binding(kind.slot, operator, task.batch)
         found.append(
-            Subject(
+            TuningSubject(
                 name,
                 kind.count,
                 kind.slot.original,
@@ -93,7 +93,7 @@ def subjects_of(task: Task) -> list[Subject]:
     return found
 
 
-def _single(task: Task, operator: Operator | None, channels: int, size: int) -> Subject:
+def _single(task: TuningTask, operator: Operator | None, channels: int, size: int) -> TuningSubject:
     layer = nn.Conv2d(channels, channels, 3, padding=1, bias=False).eval()
     shape = (task.batch, channels, size, size)
     binding = None
@@ -102,4 +102,4 @@ def _single(task: Task, operator: Operator | None, channels: int, size: int) -> 
             operator, channels, size, task.batch, given=task.binding, otherwise=task.sizes
         )
         operator.shapes(binding)
-    return Subject(task.place, 1, layer, shape, operator, binding)
+    return TuningSubject(task.place, 1, layer, shape, operator, binding)

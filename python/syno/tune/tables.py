@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from syno._util import numbers as fmt
 from syno._util.tables import Table
-from syno.tune.results import DONE, Results, TaskResult
-from syno.tune.tasks import ORIGINAL, Task
+from syno.tune.results import DONE, TaskFiles, TaskResult
+from syno.tune.tasks import ORIGINAL, TuningTask
 
 _OPEN, _BEGUN = "to do", "begun"
 
 
-def tasks_table(tasks: Sequence[Task]) -> Table:
+def tasks_table(tasks: Sequence[TuningTask]) -> Table:
     """The tasks and what has become of them so far."""
     return Table.of(
         tasks,
@@ -26,7 +26,7 @@ def tasks_table(tasks: Sequence[Task]) -> Table:
     ).without_empty()
 
 
-def obstacle(task: Task) -> str:
+def obstacle(task: TuningTask) -> str:
     """Why a task cannot be done here; empty where nothing is known against it.
 
     Devices of a tracker are not asked.
@@ -36,9 +36,9 @@ def obstacle(task: Task) -> str:
     return task.problem or ("" if task.tracker is not None else back_ends.problem(task))
 
 
-def state(task: Task) -> str:
+def state(task: TuningTask) -> str:
     """Whether a task is done, failed, begun or to do."""
-    results = Results(task)
+    results = TaskFiles(task)
     found = results.read()
     if found is not None:
         return found.status

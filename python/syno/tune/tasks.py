@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from syno._util.checks import from_file
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
-from syno.tune.grid import Grid, Place, Target
+from syno.tune.grid import Grid, Target, TuningPlace
 
 if TYPE_CHECKING:
     from syno.operands.lookup import NamedOperator
@@ -23,7 +23,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.@+-]+")
 
 
 @dataclass(frozen=True)
-class Task:
+class TuningTask:
     """An operator in all layers of a place, on one device and in one back end.
 
     target, place, operator, back_end: the names of what is tuned; `original` is the operator of the
@@ -83,7 +83,7 @@ class Task:
         }
 
     @classmethod
-    def from_json(cls, fields: JsonObject) -> Task:
+    def from_json(cls, fields: JsonObject) -> TuningTask:
         """The task of such fields."""
         layer = fields["layer"]
         found = {**fields, "folder": Path(str(fields["folder"]))}
@@ -91,7 +91,7 @@ class Task:
         return cls(**found)  # type: ignore[arg-type]
 
 
-def tasks_of(grid: Grid) -> list[Task]:
+def tasks_of(grid: Grid) -> list[TuningTask]:
     """All tasks of a grid: for each target and place, the original layers and then the operators.
 
     A missing operator becomes a task with a `problem`.
@@ -121,7 +121,7 @@ def tasks_of(grid: Grid) -> list[Task]:
     return found
 
 
-def _check_inside(root: Path, tasks: Sequence[Task]) -> None:
+def _check_inside(root: Path, tasks: Sequence[TuningTask]) -> None:
     """A grid of somebody else must not write or delete files anywhere."""
     for task in tasks:
         with from_file("cannot keep results in", task.folder):
@@ -136,7 +136,7 @@ def _check_inside(root: Path, tasks: Sequence[Task]) -> None:
 
 
 def _operators(
-    operand: str, target: Target, place: Place
+    operand: str, target: Target, place: TuningPlace
 ) -> list[tuple[str, Path, NamedOperator | str | None]]:
     """The operators of an operand with the folders of their results; a text says what is wrong."""
     from syno.operands.lookup import named_operators
@@ -158,14 +158,14 @@ def _operators(
 def _task(
     grid: Grid,
     target: Target,
-    place: Place,
+    place: TuningPlace,
     name: str,
     folder: Path,
     named: NamedOperator | str | None,
     back_end: str,
-) -> Task:
+) -> TuningTask:
     known = None if named is None or isinstance(named, str) else named
-    return Task(
+    return TuningTask(
         target=target.name,
         place=place.name,
         operator=name,

@@ -16,15 +16,15 @@ from syno._util.errors import UserError, first_line
 from syno.codegen import emitters
 from syno.codegen.emitters.tvm import imported
 from syno.codegen.emitters.tvm_target import device_target, linker
-from syno.devices import Device, parse_address, read_secret
+from syno.devices import TrackedDevice, parse_address, read_secret
 from syno.devices.client import check_device
-from syno.devices.tvm_remote import Place, RemoteFunctions, upload
+from syno.devices.tvm_remote import RemoteFunctions, SessionRequest, upload
 from syno.measure.timing import Timing
 from syno.tune import tvm_schedules
 from syno.tune.grid import CPU, TVM
 from syno.tune.results import TunedLayer
-from syno.tune.subjects import Subject
-from syno.tune.tasks import Task
+from syno.tune.subjects import TuningSubject
+from syno.tune.tasks import TuningTask
 from syno.tune.verified import verified
 
 # A time is the mean over calls that take together this long.
@@ -36,20 +36,20 @@ _SECONDS = 600.0
 _MACHINE = re.compile(r"-mtriple=([^-\s]+)")
 
 
-def place(task: Task) -> Place:
+def place(task: TuningTask) -> SessionRequest:
     """Where a task asks for its device."""
     assert task.tracker is not None and task.rpc_key is not None
     secret = None if task.secret is None else read_secret(Path(task.secret))
-    return Place(parse_address(task.tracker), task.rpc_key, secret)
+    return SessionRequest(parse_address(task.tracker), task.rpc_key, secret)
 
 
-def devices(task: Task) -> list[Device]:
+def devices(task: TuningTask) -> list[TrackedDevice]:
     """The devices of a task. UserError where none can be used."""
     found = place(task)
     return check_device(found.tracker, found.key, found.secret)
 
 
-def problem(task: Task) -> str:
+def problem(task: TuningTask) -> str:
     """Why a task cannot be done on its device; empty where it can."""
     if task.back_end != TVM:
         return (
@@ -76,7 +76,7 @@ def problem(task: Task) -> str:
 
 
 def measured(
-    task: Task, subject: Subject, folder: Path, progress: Callable[[str], None]
+    task: TuningTask, subject: TuningSubject, folder: Path, progress: Callable[[str], None]
 ) -> TunedLayer:
     """The times of the best schedule of a layer on the device, beside a fixed computation.
 
@@ -95,7 +95,7 @@ def measured(
 
 
 def _measured(
-    task: Task, subject: Subject, folder: Path, progress: Callable[[str], None]
+    task: TuningTask, subject: TuningSubject, folder: Path, progress: Callable[[str], None]
 ) -> TunedLayer:
 
     operator, binding = subject.computation()
@@ -125,7 +125,7 @@ def _measured(
         random.standard_normal(shape, np.float32)
         for shape in (shapes.input, *shapes.weights, shapes.output)
     ]
-    where = Place(where.tracker, where.key, where.secret, where.wait, _SECONDS)
+    where = SessionRequest(where.tracker, where.key, where.secret, where.wait, _SECONDS)
     progress(f"timing on {task.rpc_key}")
     with (
         tempfile.TemporaryDirectory(prefix="syno-remote-") as files,
@@ -175,7 +175,7 @@ def _timer(sent: RemoteFunctions, arrays: Sequence[Sequence[int]]) -> Callable[[
     return sent.timer("main", tensors, _LEAST_MS)
 
 
-def _beside(subject: Subject) -> dict[str, tuple[Any, list[Sequence[int]]]]:
+def _beside(subject: TuningSubject) -> dict[str, tuple[Any, list[Sequence[int]]]]:
     """What is timed with a layer: functions of TVM with the shapes of their tensors."""
     size = _CONTROL_SIZE
     found: dict[str, tuple[Any, list[Sequence[int]]]] = {

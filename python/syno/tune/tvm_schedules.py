@@ -279,7 +279,9 @@ def _measuring(
 
     given = Remote(**remote)
     secret = None if given.secret is None else read_secret(Path(given.secret))
-    place = devices.Place(parse_address(given.tracker), given.key, secret, seconds=_SECONDS)
+    place = devices.SessionRequest(
+        parse_address(given.tracker), given.key, secret, seconds=_SECONDS
+    )
     compiler = linker(target or "")
     return devices.builder(compiler), devices.runner(place, threads, given.count)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from syno._util.errors import UserError
 from syno.codegen import emitters
-from syno.codegen.verify.check import Comparison, MismatchError
+from syno.codegen.verify.check import CodeComparison, MismatchError
 
 
 def verified(name: str, case: emitters.Case, function: Callable[..., object]) -> int:
     """Compares code with the interpreter; how many outputs. UserError if it is wrong."""
-    comparison = Comparison(emitters.get(name), case, 0)
+    comparison = CodeComparison(emitters.get(name), case, 0)
     try:
         comparison.check(function)  # type: ignore[arg-type]
     except MismatchError as mismatch:

@@ -18,8 +18,8 @@ from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
 from syno.runs import helper_process, processes
 from syno.tune.machine import described_machine
-from syno.tune.results import DONE, FAILED, Results, TaskResult, TunedLayer
-from syno.tune.tasks import Task
+from syno.tune.results import DONE, FAILED, TaskFiles, TaskResult, TunedLayer
+from syno.tune.tasks import TuningTask
 
 Measured = Callable[[Callable[[str], None]], TunedLayer]
 
@@ -33,7 +33,7 @@ def main() -> None:
         answers.write(json.dumps({"what": what}) + "\n")
         answers.flush()
 
-    results = Results(Task.from_json(asked["task"]))
+    results = TaskFiles(TuningTask.from_json(asked["task"]))
     with results.held():
         found = results.read()
         if found is None or (asked["retry"] and found.status == FAILED):
@@ -41,7 +41,7 @@ def main() -> None:
             results.write(_done(results, told))
 
 
-def _done(results: Results, told: Callable[[str], None]) -> TaskResult:
+def _done(results: TaskFiles, told: Callable[[str], None]) -> TaskResult:
     from syno.tune import back_ends
 
     task = results.task
@@ -80,7 +80,7 @@ def _timed(measured: Measured, told: Callable[[str], None], place: str) -> tuple
     return row, time.monotonic() - began
 
 
-def _parts(results: Results) -> dict[str, Measured]:
+def _parts(results: TaskFiles) -> dict[str, Measured]:
     """What measures each part of a task: its kinds of layers, or the whole network."""
     from syno.tune import back_ends, networks
     from syno.tune.subjects import subjects_of
@@ -97,7 +97,7 @@ def _parts(results: Results) -> dict[str, Measured]:
     }
 
 
-def _environment(task: Task) -> JsonObject:
+def _environment(task: TuningTask) -> JsonObject:
     """The device, its clock, threads and versions."""
     found = described_machine(task.threads, task.device)
     if task.tracker is None:
@@ -107,7 +107,7 @@ def _environment(task: Task) -> JsonObject:
     return found | _of_device(task)
 
 
-def _of_device(task: Task) -> JsonObject:
+def _of_device(task: TuningTask) -> JsonObject:
     """What the tracker says of the device of a task; its key where the tracker does not answer."""
     from syno.tune import tvm_remote
 

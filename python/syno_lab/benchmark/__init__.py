@@ -5,15 +5,24 @@ from syno_lab.benchmark.experiment import SearchResults, compare_methods
 from syno_lab.benchmark.generator import generate, new_table
 from syno_lab.benchmark.noise import Noise, OrbitNoise, noise_of, orbit_noise_of
 from syno_lab.benchmark.problem import Problem
-from syno_lab.benchmark.scores import Comparison, MethodScore, Quartiles, Reach, compare, score
-from syno_lab.benchmark.simulation import MethodSpec, Replay, replay, replay_all
-from syno_lab.benchmark.step import Step
-from syno_lab.benchmark.table import Latency, Result, Row, Table, load
+from syno_lab.benchmark.scores import (
+    MethodComparison,
+    MethodScore,
+    Quartiles,
+    Reach,
+    compare,
+    score,
+)
+from syno_lab.benchmark.simulation import MethodReplay, MethodSpec, replay, replay_all
+from syno_lab.benchmark.step import ReplayStep
+from syno_lab.benchmark.table import BenchmarkTable, Latency, TableResult, TableRow, load
 
 __all__ = [
-    "Comparison",
+    "BenchmarkTable",
     "Configuration",
     "Latency",
+    "MethodComparison",
+    "MethodReplay",
     "MethodScore",
     "MethodSpec",
     "Noise",
@@ -21,12 +30,10 @@ __all__ = [
     "Problem",
     "Quartiles",
     "Reach",
-    "Replay",
-    "Result",
-    "Row",
+    "ReplayStep",
     "SearchResults",
-    "Step",
-    "Table",
+    "TableResult",
+    "TableRow",
     "compare",
     "compare_methods",
     "generate",

@@ -42,8 +42,8 @@ from syno.study import Study
 from syno.study.answers import Answers, Proposal
 from syno.study.driver import LOOK_S as DRIVER_LOOK_S
 from syno.study.driver import PAUSE_S, Driver, kept_waiting
-from syno.study.observer import Observer
-from syno.study.stoppers import Stopper
+from syno.study.observer import StudyObserver
+from syno.study.stoppers import StudyStopper
 from syno.study.worker import LOOK_S as WORKER_LOOK_S
 from syno.study.worker import MOST_LOSSES
 from syno_lab.benchmark.measured_store import Cost
@@ -155,7 +155,7 @@ class _Place:
     is_first: bool = True  # whether no evaluation has begun here
 
 
-class Cluster:
+class SimulatedCluster:
     """A simulation: `run` until so many answers have been stored.
 
     Args:
@@ -171,7 +171,7 @@ class Cluster:
         self,
         store: Store,
         study: Study,
-        stopper: Stopper,
+        stopper: StudyStopper,
         load: Load,
         measure: Measure,
         seed: int,
@@ -192,7 +192,7 @@ class Cluster:
         self.recorded = Recorded(0.0)
         self.answers = 0
         store.database.clock = self._time
-        self._driver = _Driver(study, stopper, Observer())
+        self._driver = _Driver(study, stopper, StudyObserver())
         self._driver.take_over()
 
     def _time(self) -> str:

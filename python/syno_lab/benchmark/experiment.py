@@ -13,9 +13,9 @@ from syno.store import capture_environment
 from syno.store.objective import Objective
 from syno_lab.benchmark.noise import noise_of
 from syno_lab.benchmark.problem import Problem
-from syno_lab.benchmark.scores import Comparison, MethodScore, Quartiles, compare, score
+from syno_lab.benchmark.scores import MethodComparison, MethodScore, Quartiles, compare, score
 from syno_lab.benchmark.simulation import MethodSpec, Progress, replay_all
-from syno_lab.benchmark.table import Table
+from syno_lab.benchmark.table import BenchmarkTable
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class SearchResults:
     problem: Problem
     methods: tuple[MethodSpec, ...]
     scores: tuple[MethodScore, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[MethodComparison, ...]
     trials: int
     workers: int
     seeds: int
 
     @property
-    def table(self) -> Table:
+    def table(self) -> BenchmarkTable:
         """The table; with objectives that need a latency, of the operators that have one."""
         return self.problem.table
 
@@ -77,7 +77,7 @@ class SearchResults:
 
 
 def compare_methods(
-    table: Table,
+    table: BenchmarkTable,
     methods: Sequence[MethodSpec],
     *,
     seeds: int = 100,

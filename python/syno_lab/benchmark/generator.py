@@ -25,10 +25,10 @@ from syno.runs.journal import Journal, Lines, whole_lines
 from syno_lab.benchmark.configuration import Configuration
 from syno_lab.benchmark.table import (
     BASELINE,
+    BenchmarkTable,
     Latency,
-    Result,
-    Row,
-    Table,
+    TableResult,
+    TableRow,
     as_line,
     from_line,
 )
@@ -46,11 +46,11 @@ _MAX_NODES = 20_000_000
 
 # The number of an operator, and a seed.
 Job = tuple[int, int]
-R = TypeVar("R", Result, Latency)
+R = TypeVar("R", TableResult, Latency)
 Progress = Callable[[int, int, str], None]
 
 
-def new_table(configuration: Configuration, data_dir: str | None = None) -> Table:
+def new_table(configuration: Configuration, data_dir: str | None = None) -> BenchmarkTable:
     """Enumerate the space of a configuration. Nothing is trained.
 
     Raises:
@@ -83,10 +83,12 @@ def new_table(configuration: Configuration, data_dir: str | None = None) -> Tabl
     for key in keys[: configuration.operators]:
         _, report = network.with_operator(first[key])
         macs, params = network.cost(first[key], report)
-        rows.append(Row(key, first[key].text, macs or 0, params))
+        rows.append(TableRow(key, first[key].text, macs or 0, params))
     environment = asdict(capture_environment(threads=1, rules=sampler.rules))
     environment["space"] = len(keys)
-    made = Table(configuration, specification, environment, rows, network.macs or 0, network.params)
+    made = BenchmarkTable(
+        configuration, specification, environment, rows, network.macs or 0, network.params
+    )
     return made.with_orbits(configuration.symmetries)
 
 
@@ -113,7 +115,7 @@ def adopt(path: Path, configuration: Configuration) -> None:
         file.table = file.table.with_orbits(configuration.symmetries)
 
 
-def jobs(table: Table) -> Iterator[Job]:
+def jobs(table: BenchmarkTable) -> Iterator[Job]:
     """Yield all trainings of a table that are known so far, in their order.
 
     First the original network, then every operator with seed 0. When these are done, those at the
@@ -167,7 +169,7 @@ class Trainer:
             )
         return self._networks[seed]
 
-    def train(self, table: Table, job: Job) -> Result:
+    def train(self, table: BenchmarkTable, job: Job) -> TableResult:
         """Train one operator, or the original network, with one seed."""
         from syno.train import DEFAULT_STOPPERS, ProcessorTimeLimit, train
 
@@ -184,7 +186,7 @@ class Trainer:
         curve = [_rounded(point.accuracy) for point in outcome.curve]
         if outcome.ok:
             curve.append(_rounded(outcome.accuracy))
-        return Result(
+        return TableResult(
             operator=number,
             seed=seed,
             accuracy=_rounded(outcome.accuracy) if outcome.ok else None,
@@ -204,11 +206,11 @@ def generate(
     data_dir: str | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> BenchmarkTable:
     """Train what the table in a file still lacks.
 
     Args:
-        path: the file, which `new_table` and `Table.write` made.
+        path: the file, which `new_table` and `BenchmarkTable.write` made.
         data_dir: the folder of the data.
         limit: the maximum number of trainings.
         progress: called after each training with (done, known trainings, what was done).
@@ -230,10 +232,10 @@ def generate(
     return table
 
 
-def _trained(file: TableFile, trainer: Trainer, job: Job) -> Result:
+def _trained(file: TableFile, trainer: Trainer, job: Job) -> TableResult:
     if file.started[job] >= MOST_STARTS:
         why = f"the process ended {file.started[job]} times during the training"
-        return Result(*job, None, (), (), 0.0, "error", why)
+        return TableResult(*job, None, (), (), 0.0, "error", why)
     file.begin(job)
     return trainer.train(file.table, job)
 
@@ -267,7 +269,7 @@ class TableFile:
         """Note that a training begins, which may end the process."""
         self._lines.add({"started": list(job)})
 
-    def _add_result(self, _: Job, result: Result) -> None:
+    def _add_result(self, _: Job, result: TableResult) -> None:
         self._keep(self.table.results, result)
 
     def _add(self, _: int, latency: Latency) -> None:
@@ -290,13 +292,13 @@ def journal_of(path: Path) -> Path:
     return path.with_name(path.name + ".journal")
 
 
-def recovered(path: Path) -> tuple[Table, Counter[Job]]:
+def recovered(path: Path) -> tuple[BenchmarkTable, Counter[Job]]:
     """Read a table with what the lines beside it add.
 
     Returns:
         The table, and how often each training was started without a result.
     """
-    table = Table.read(path)
+    table = BenchmarkTable.read(path)
     results = {(r.operator, r.seed): r for r in table.results}
     latencies = {latency.operator: latency for latency in table.latencies}
     started: Counter[Job] = Counter()
@@ -310,7 +312,7 @@ def recovered(path: Path) -> tuple[Table, Counter[Job]]:
         record = from_line(what, content)
         if isinstance(record, Latency):
             latencies[record.operator] = record
-        elif isinstance(record, Result):
+        elif isinstance(record, TableResult):
             results[record.operator, record.seed] = record
     for job in results:
         started.pop(job, None)
@@ -325,7 +327,7 @@ def _started(what: str, content: dict[str, object]) -> Job:
     raise UserError(f"{what} names no training that was started")
 
 
-def _shown(table: Table, result: Result) -> str:
+def _shown(table: BenchmarkTable, result: TableResult) -> str:
     name = "original" if result.operator == BASELINE else table.rows[result.operator].key[:8]
     value = result.reason if result.accuracy is None else f"{result.accuracy:.4f}"
     return f"{name} seed {result.seed}: {value} in {result.seconds:.1f} s"

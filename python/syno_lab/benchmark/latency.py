@@ -17,9 +17,9 @@ from syno._util.torch_threads import torch_threads
 from syno.measure.timing import Timing, interleaved
 from syno.operators.operator import Operator
 from syno.runs.file_lock import one_writer
-from syno.study.evaluate.engines import Shared
+from syno.study.evaluate.engines import SharedCompilation
 from syno_lab.benchmark.generator import Progress, TableFile, Trainer
-from syno_lab.benchmark.table import Latency, Row, Table
+from syno_lab.benchmark.table import BenchmarkTable, Latency, TableRow
 
 if TYPE_CHECKING:
     from syno.study.evaluate.network import Network
@@ -35,7 +35,7 @@ def measure_latencies(
     limit: int | None = None,
     repeats: int = REPEATS,
     progress: Progress | None = None,
-) -> Table:
+) -> BenchmarkTable:
     """Measure the operators of a table that have a result and no latency yet.
 
     The network runs with batch size 1 on one thread, in turns with the original network, both
@@ -54,7 +54,7 @@ def measure_latencies(
         example = network.inputs(1)
         waiting = list(journal.waiting(sorted(table.numbers.values())))[:limit]
         with torch_threads(1), torch.inference_mode():
-            shared = Shared(network)
+            shared = SharedCompilation(network)
             original = shared.prepared(network.original().eval(), example, is_original=True)
             for number in waiting:
                 row = table.rows[number]
@@ -65,17 +65,17 @@ def measure_latencies(
     return table
 
 
-def _shown(row: Row, found: Latency) -> str:
+def _shown(row: TableRow, found: Latency) -> str:
     value = found.reason if found.ratio is None else f"{found.ratio:.2f} of the original"
     return f"{row.key[:8]}: {value}"
 
 
 def _measured(
-    table: Table,
+    table: BenchmarkTable,
     network: Network,
-    row: Row,
+    row: TableRow,
     number: int,
-    shared: Shared,
+    shared: SharedCompilation,
     original: Callable[[], object],
     example: torch.Tensor,
     repeats: int,

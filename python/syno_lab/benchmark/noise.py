@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from syno.space.orbits import mean_difference
-from syno_lab.benchmark.table import BASELINE, Table
+from syno_lab.benchmark.table import BASELINE, BenchmarkTable
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Noise:
     difference: float
 
 
-def noise_of(table: Table) -> Noise | None:
+def noise_of(table: BenchmarkTable) -> Noise | None:
     """Compute the noise from a uniform sample of operators; None with fewer than three of them.
 
     The best operators, which have more seeds, are left out unless they are in the sample: results
@@ -65,7 +65,7 @@ class OrbitNoise:
     between: float
 
 
-def orbit_noise_of(table: Table) -> OrbitNoise | None:
+def orbit_noise_of(table: BenchmarkTable) -> OrbitNoise | None:
     """Compare the operators of each orbit; None without symmetries, or without a pair."""
     values = {}
     for number, results in table.by_operator.items():

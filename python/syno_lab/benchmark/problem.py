@@ -20,10 +20,10 @@ from syno.store.hypervolume import hypervolume
 from syno.store.objectives import Objectives, parse_objectives, ranks
 from syno.store.records import OK
 from syno.study.methods.history import Trial
-from syno_lab.benchmark.table import Table
+from syno_lab.benchmark.table import BenchmarkTable
 
 if TYPE_CHECKING:
-    from syno_lab.benchmark.step import Step
+    from syno_lab.benchmark.step import ReplayStep
 
 # The shares of operators that a search must reach, and those of the hypervolume.
 SHARES = (0.01, 0.002)
@@ -34,11 +34,13 @@ VOLUMES = (0.9, 0.98)
 class Problem:
     """A table and the objectives by which replays on it are judged."""
 
-    table: Table
+    table: BenchmarkTable
     objectives: Objectives
 
     @staticmethod
-    def of(table: Table, texts: Sequence[str] = (), constraints: Sequence[str] = ()) -> Problem:
+    def of(
+        table: BenchmarkTable, texts: Sequence[str] = (), constraints: Sequence[str] = ()
+    ) -> Problem:
         """Read objectives and constraints as those of a search.
 
         Operators without a measure that they name are left out of the table, and those whose MACs
@@ -117,7 +119,7 @@ class Problem:
             trials[number] = true
         return {numbered[number]: value for number, value in self.ratings(trials).items()}
 
-    def reach(self, steps: Sequence[Step], regret: Sequence[float], share: float) -> float:
+    def reach(self, steps: Sequence[ReplayStep], regret: Sequence[float], share: float) -> float:
         """Count the finished trials until a share is reached; infinity if it never is.
 
         Args:
@@ -129,7 +131,7 @@ class Problem:
         found = (n for n, missing in enumerate(regret, 1) if missing <= 1 - share)
         return float(next(found, math.inf))
 
-    def regret(self, steps: Sequence[Step]) -> list[float]:
+    def regret(self, steps: Sequence[ReplayStep]) -> list[float]:
         """Return the regret after each trial."""
         if self.is_single:
             return regret_curve(steps, self.table.scores[self.table.ranking[0]])
@@ -182,17 +184,17 @@ class Problem:
         return hypervolume(points, (0.0,) * len(self.objectives.all))
 
 
-def as_problem(table: Table | Problem) -> Problem:
+def as_problem(table: BenchmarkTable | Problem) -> Problem:
     """Return the problem of a table's own objective; a problem stays as it is."""
     return table if isinstance(table, Problem) else Problem.of(table)
 
 
-def trials_to(steps: Sequence[Step], keys: frozenset[str]) -> float:
+def trials_to(steps: Sequence[ReplayStep], keys: frozenset[str]) -> float:
     """Count the finished trials up to and with the first of these operators."""
     return next((float(n) for n, step in enumerate(steps, 1) if step.key in keys), math.inf)
 
 
-def regret_curve(steps: Sequence[Step], best: float) -> list[float]:
+def regret_curve(steps: Sequence[ReplayStep], best: float) -> list[float]:
     """Return the regret after each trial.
 
     It is infinite while every trial failed. The operator with the best result is the one that a

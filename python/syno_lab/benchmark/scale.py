@@ -18,7 +18,7 @@ from syno.store import Store
 from syno.store.environment import capture_environment
 from syno.study import Study, StudySettings
 from syno.study.loop import default_stopper
-from syno_lab.benchmark.cluster import Cluster, Load, Operation, Recorded
+from syno_lab.benchmark.cluster import Load, Operation, Recorded, SimulatedCluster
 from syno_lab.benchmark.measured_store import measured
 
 # Answers for each worker before what is measured, and those that are measured.
@@ -286,7 +286,7 @@ def simulate_scale(
                 progress(done, total, what)
 
         with measured(store, timer) as measure:
-            cluster = Cluster(store, study, default_stopper(study), load, measure, seed)
+            cluster = SimulatedCluster(store, study, default_stopper(study), load, measure, seed)
             results.append(ScaleResult.of(load, cluster.run(warm, answers, move)))
         study.close()
     dialect = "sqlite" if store.path is not None else "postgresql"

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from syno_lab.benchmark.problem import Problem, as_problem
-from syno_lab.benchmark.simulation import Replay
-from syno_lab.benchmark.table import Table
+from syno_lab.benchmark.simulation import MethodReplay
+from syno_lab.benchmark.table import BenchmarkTable
 
 # The numbers of trials of the regret.
 REGRET_TRIALS = (50, 100, 200)
@@ -76,7 +76,7 @@ class MethodScore:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """Two methods compared by one figure, of which less is better.
 
     figure: `reach`, the trials until a share is reached, or `regret`.
@@ -97,9 +97,9 @@ class Comparison:
 
 
 def score(
-    table: Table | Problem,
+    table: BenchmarkTable | Problem,
     method: str,
-    runs: Sequence[Replay],
+    runs: Sequence[MethodReplay],
     *,
     trials: int,
     shares: Sequence[float] | None = None,
@@ -133,7 +133,7 @@ def score(
     return MethodScore(method, tuple(reach), regret, anytime, float(np.median(ends)) / 3600)
 
 
-def compare(first: MethodScore, second: MethodScore, limit: int) -> list[Comparison]:
+def compare(first: MethodScore, second: MethodScore, limit: int) -> list[MethodComparison]:
     """Compare two methods by every figure.
 
     Args:
@@ -152,7 +152,7 @@ def compare(first: MethodScore, second: MethodScore, limit: int) -> list[Compari
         a, b = np.minimum(one, limit + 1), np.minimum(other, limit + 1)
         same = bool(np.all(a == b))
         found.append(
-            Comparison(
+            MethodComparison(
                 first.method,
                 second.method,
                 figure,

@@ -19,16 +19,16 @@ from syno._util import checks
 from syno._util.errors import UserError
 from syno.runs.pool import spawned
 from syno.study.methods import make_method, parse_method
-from syno.study.methods.history import Entry, History, Trial
+from syno.study.methods.history import History, HistoryEntry, Trial
 from syno.study.methods.method import Method, make_with_options
 from syno_lab.benchmark.problem import Problem, as_problem
 from syno_lab.benchmark.references import REFERENCES
-from syno_lab.benchmark.step import Step
-from syno_lab.benchmark.table import Table
+from syno_lab.benchmark.step import ReplayStep
+from syno_lab.benchmark.table import BenchmarkTable
 
 # `progress` is called with (finished runs, all runs, label of the method).
 Progress = Callable[[int, int, str], None]
-Factory = Callable[[Table, int], Method]
+Factory = Callable[[BenchmarkTable, int], Method]
 # A study without a baseline gives this number to its first operator.
 _FIRST = 1
 
@@ -49,7 +49,7 @@ class MethodSpec:
         options = ",".join(f"{key}={value}" for key, value in self.options.items())
         return f"{self.name}:{options}" if options else self.name
 
-    def make(self, table: Table | Problem, seed: int) -> Method:
+    def make(self, table: BenchmarkTable | Problem, seed: int) -> Method:
         """Make the method for the operators of a table, or of one with other objectives."""
         problem = as_problem(table)
         if self.name in REFERENCES:
@@ -72,7 +72,7 @@ class MethodSpec:
 
 
 @dataclass(frozen=True)
-class Replay:
+class MethodReplay:
     """One run of a method: its finished trials in the order in which they ended.
 
     is_exhausted: whether the method had nothing more to propose.
@@ -80,20 +80,20 @@ class Replay:
 
     method: str
     seed: int
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
     is_exhausted: bool
 
 
 def replay(
-    table: Table,
+    table: BenchmarkTable,
     make: Factory,
     *,
     seed: int,
     trials: int,
     workers: int = 1,
     label: str = "",
-    stop: Callable[[Sequence[Step]], bool] | None = None,
-) -> Replay:
+    stop: Callable[[Sequence[ReplayStep]], bool] | None = None,
+) -> MethodReplay:
     """Run a method against a table, for the objective of the table.
 
     The k-th trial of an operator has the k-th of its seeds, in an order that depends on `seed`.
@@ -126,13 +126,15 @@ class _Run:
         self._results = _Results(problem.table, seed)
         original = problem.table.original
         self._baseline = () if original is None else (original,)
-        self._entries: list[Entry] = []
+        self._entries: list[HistoryEntry] = []
         self._running: list[tuple[float, int, str, Trial]] = []
         self._now = 0.0
 
-    def finished(self, trials: int, label: str, stop: Callable[[Sequence[Step]], bool]) -> Replay:
+    def finished(
+        self, trials: int, label: str, stop: Callable[[Sequence[ReplayStep]], bool]
+    ) -> MethodReplay:
         """Run so many trials."""
-        steps: list[Step] = []
+        steps: list[ReplayStep] = []
         while True:
             is_exhausted = False
             while len(self._running) < self._workers and len(self._entries) < trials:
@@ -144,7 +146,7 @@ class _Run:
             steps.append(self._tell())
             if stop(steps):
                 break
-        return Replay(label, self._seed, tuple(steps), is_exhausted)
+        return MethodReplay(label, self._seed, tuple(steps), is_exhausted)
 
     def _ask(self) -> bool:
         ask = _FIRST + len(self._entries)
@@ -157,11 +159,11 @@ class _Run:
         if operator is None:
             return False
         trial = self._results.next(operator.key)
-        self._entries.append(Entry(ask, operator.key, None, None, operator.text))
+        self._entries.append(HistoryEntry(ask, operator.key, None, None, operator.text))
         heapq.heappush(self._running, (self._now + trial.seconds, ask, operator.key, trial))
         return True
 
-    def _tell(self) -> Step:
+    def _tell(self) -> ReplayStep:
         self._now, ask, key, trial = heapq.heappop(self._running)
         table, entries = self._problem.table, self._entries
         old = entries[ask - _FIRST]
@@ -177,13 +179,13 @@ class _Run:
             if entry.value != rating:
                 entries[number - _FIRST] = dataclasses.replace(entry, value=rating)
         value = None if trial.objective is None else table.objective.score(trial.objective)
-        return Step(ask, key, trial.seed, self._now, value, table.scores[key])
+        return ReplayStep(ask, key, trial.seed, self._now, value, table.scores[key])
 
 
 class _Results:
     """Which result of the table a trial gets."""
 
-    def __init__(self, table: Table, seed: int) -> None:
+    def __init__(self, table: BenchmarkTable, seed: int) -> None:
         self._table, self._seed = table, seed
         self._used: Counter[str] = Counter()
 
@@ -196,7 +198,7 @@ class _Results:
 
 
 def replay_all(
-    table: Table | Problem,
+    table: BenchmarkTable | Problem,
     methods: Sequence[MethodSpec],
     *,
     seeds: int,
@@ -204,7 +206,7 @@ def replay_all(
     workers: int = 1,
     jobs: int = 1,
     progress: Progress | None = None,
-) -> dict[str, list[Replay]]:
+) -> dict[str, list[MethodReplay]]:
     """Run methods with the seeds 0 to `seeds` - 1.
 
     Args:
@@ -229,9 +231,9 @@ def replay_all(
     problem = as_problem(table)
     for method in methods:
         method.make(problem, 0)  # a UserError for an unknown name or option, before any run
-    found: dict[str, list[Replay]] = {method.title: [] for method in methods}
+    found: dict[str, list[MethodReplay]] = {method.title: [] for method in methods}
     plan = [(method, seed) for method in methods for seed in range(seeds)]
-    runs: Iterable[Replay] = (
+    runs: Iterable[MethodReplay] = (
         (_run(problem, method, seed, trials, workers) for method, seed in plan)
         if jobs == 1
         else _in_processes(problem, plan, trials, workers, jobs)
@@ -243,7 +245,9 @@ def replay_all(
     return {title: sorted(each, key=lambda r: r.seed) for title, each in found.items()}
 
 
-def _run(problem: Problem, method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
+def _run(
+    problem: Problem, method: MethodSpec, seed: int, trials: int, workers: int
+) -> MethodReplay:
     run = _Run(problem, method.make(problem, seed), seed, workers)
     return run.finished(trials, method.title, lambda _: False)
 
@@ -256,14 +260,14 @@ def _start(problem: Problem) -> None:
     _problem = problem
 
 
-def _run_in_process(method: MethodSpec, seed: int, trials: int, workers: int) -> Replay:
+def _run_in_process(method: MethodSpec, seed: int, trials: int, workers: int) -> MethodReplay:
     assert _problem is not None
     return _run(_problem, method, seed, trials, workers)
 
 
 def _in_processes(
     problem: Problem, plan: Sequence[tuple[MethodSpec, int]], trials: int, workers: int, jobs: int
-) -> Iterator[Replay]:
+) -> Iterator[MethodReplay]:
     # Without cached properties.
     bare = Problem(dataclasses.replace(problem.table), problem.objectives)
     with spawned(jobs, _start, bare) as pool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Step:
+class ReplayStep:
     """A finished trial of a replay.
 
     ask: the number of the proposal; ended_s: the simulated time.

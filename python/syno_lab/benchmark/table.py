@@ -45,7 +45,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "bench" / "tabular"
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """An operator.
 
     macs, params: of all layers that it replaces, for one sample.
@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Result:
+class TableResult:
     """A training.
 
     operator: the number of the operator, or BASELINE.
@@ -100,7 +100,7 @@ class Latency:
 
 
 @dataclass
-class Table:
+class BenchmarkTable:
     """The operators of a space and their results.
 
     Trials, best operators and members are those of the operators that have a result; the others
@@ -110,10 +110,10 @@ class Table:
     configuration: Configuration
     specification: Specification
     environment: Mapping[str, object]
-    rows: Sequence[Row]
+    rows: Sequence[TableRow]
     baseline_macs: int
     baseline_params: int
-    results: list[Result] = field(default_factory=list)
+    results: list[TableResult] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
 
     @property
@@ -127,9 +127,9 @@ class Table:
         return LOSS if self.configuration.made_fidelity().task == "text" else ACCURACY
 
     @cached_property
-    def by_operator(self) -> dict[int, dict[int, Result]]:
+    def by_operator(self) -> dict[int, dict[int, TableResult]]:
         """The results of each operator by seed, in the order of the operators."""
-        found: dict[int, dict[int, Result]] = {}
+        found: dict[int, dict[int, TableResult]] = {}
         for result in sorted(self.results, key=lambda r: (r.operator, r.seed)):
             found.setdefault(result.operator, {})[result.seed] = result
         return found
@@ -144,7 +144,7 @@ class Table:
         """Whether every operator has a result."""
         return len(self.numbers) == len(self.rows)
 
-    def restricted(self, numbers: Iterable[int]) -> Table:
+    def restricted(self, numbers: Iterable[int]) -> BenchmarkTable:
         """Return a table without the results of other operators than these.
 
         The original network stays.
@@ -154,7 +154,7 @@ class Table:
         latencies = [latency for latency in self.latencies if latency.operator in kept]
         return replace(self, results=results, latencies=latencies)
 
-    def with_orbits(self, symmetries: Sequence[str]) -> Table:
+    def with_orbits(self, symmetries: Sequence[str]) -> BenchmarkTable:
         """Return a table with other symmetries, which say which operators are one orbit.
 
         Raises:
@@ -185,7 +185,7 @@ class Table:
         trained = ([n for n in orbit if n in self.by_operator] for orbit in self.orbits)
         return [orbit for orbit in trained if orbit]
 
-    def one_of_each_orbit(self) -> Table:
+    def one_of_each_orbit(self) -> BenchmarkTable:
         """Return a table with the first operator of each orbit that has a result.
 
         Raises:
@@ -219,7 +219,7 @@ class Table:
         """Return the seeds that an operator was trained with."""
         return list(self.by_operator[self._number(key)])
 
-    def results_of(self, key: str) -> dict[int, Result]:
+    def results_of(self, key: str) -> dict[int, TableResult]:
         """Return the trainings of an operator by seed."""
         return dict(self.by_operator[self._number(key)])
 
@@ -239,7 +239,7 @@ class Table:
         row = self.rows[number]
         return self._trial(found, row.macs, row.params, self._latency.get(number))
 
-    def _trial(self, found: Result, macs: int, params: int, latency: Latency | None) -> Trial:
+    def _trial(self, found: TableResult, macs: int, params: int, latency: Latency | None) -> Trial:
         return Trial(
             rung=0,
             status=found.status,
@@ -291,7 +291,7 @@ class Table:
         )
         return self._mean_trial(results, first)
 
-    def _mean_trial(self, results: Sequence[Result], like: Trial) -> Trial | None:
+    def _mean_trial(self, results: Sequence[TableResult], like: Trial) -> Trial | None:
         if any(result.status != OK for result in results):
             return None
         accuracies = [result.accuracy for result in results if result.accuracy is not None]
@@ -317,7 +317,7 @@ class Table:
         """
         return self.ranking[: max(1, round(share * len(self.ranking)))]
 
-    def baseline_trials(self) -> list[Result]:
+    def baseline_trials(self) -> list[TableResult]:
         """Return the trainings of the original network."""
         return list(self.by_operator.get(BASELINE, {}).values())
 
@@ -325,7 +325,7 @@ class Table:
     def _latency(self) -> dict[int, Latency]:
         return {latency.operator: latency for latency in self.latencies}
 
-    def value(self, result: Result) -> float | None:
+    def value(self, result: TableResult) -> float | None:
         """Return the value of the objective in a training; None for a failure."""
         return self.objective.of(result.accuracy, {"loss": result.loss})
 
@@ -362,7 +362,7 @@ class Table:
         write_whole(path, write, "the table", "--out")
 
     @staticmethod
-    def read(path: Path) -> Table:
+    def read(path: Path) -> BenchmarkTable:
         """Read a file.
 
         Raises:
@@ -389,7 +389,7 @@ class Table:
 class TableSpace:
     """The operators of a table that have a result, as the space of a study."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: BenchmarkTable) -> None:
         self._specification = table.specification
         self.operators: Sequence[Operator] = table.operators
         self.specification = (table.specification.key, json.loads(table.specification.to_json()))
@@ -404,7 +404,7 @@ class TableSpace:
         return Operator.from_text(text, self._specification)
 
 
-def load(name_or_path: str | Path) -> Table:
+def load(name_or_path: str | Path) -> BenchmarkTable:
     """Load a table.
 
     Args:
@@ -424,10 +424,10 @@ def load(name_or_path: str | Path) -> Table:
             f"  expected: a {SUFFIX} file, or one of {', '.join(known) or 'no tables'} in the "
             "source tree"
         )
-    return Table.read(path)
+    return BenchmarkTable.read(path)
 
 
-def as_line(record: Row | Result | Latency) -> dict[str, object]:
+def as_line(record: TableRow | TableResult | Latency) -> dict[str, object]:
     """Return a record as a line of the file, without what has its default."""
     content = asdict(record)
     for name, usual in (("status", "ok"), ("reason", ""), ("loss", None), ("orbit", None)):
@@ -436,17 +436,17 @@ def as_line(record: Row | Result | Latency) -> dict[str, object]:
     return content
 
 
-def from_line(what: str, line: object) -> Row | Result | Latency:
+def from_line(what: str, line: object) -> TableRow | TableResult | Latency:
     """Read a line of `as_line`; what: the line in words.
 
     Raises:
         UserError: it is none.
     """
     if isinstance(line, dict) and "text" in line:
-        return json_record(Row, what, line)
+        return json_record(TableRow, what, line)
     if isinstance(line, dict) and "ratio" in line:
         return json_record(Latency, what, line)
-    return json_record(Result, what, line, infinite=("losses",))
+    return json_record(TableResult, what, line, infinite=("losses",))
 
 
 @dataclass(frozen=True)
@@ -462,23 +462,23 @@ class _Head:
     baseline_params: int
 
 
-def _table(head: object, lines: Iterable[str]) -> Table:
+def _table(head: object, lines: Iterable[str]) -> BenchmarkTable:
     given = json_record(_Head, "line 1", head)
-    rows: list[Row] = []
-    results: list[Result] = []
+    rows: list[TableRow] = []
+    results: list[TableResult] = []
     latencies: list[Latency] = []
     for number, line in enumerate(lines, start=2):
         record = from_line(f"line {number}", json_content(f"line {number}", line))
-        if isinstance(record, Row):
+        if isinstance(record, TableRow):
             rows.append(record)
-        elif isinstance(record, Result):
+        elif isinstance(record, TableResult):
             results.append(record)
         else:
             latencies.append(record)
     numbers = {each.operator for each in results} | {each.operator for each in latencies}
     for number in numbers:
         checks.whole("the number of an operator", number, BASELINE, len(rows) - 1)
-    return Table(
+    return BenchmarkTable(
         Configuration.from_json(given.configuration),
         Specification.from_json(given.specification),
         given.environment,

@@ -13,7 +13,7 @@ from syno._util.tables import Table as TextTable
 from syno_lab.benchmark.experiment import SearchResults
 from syno_lab.benchmark.noise import noise_of, orbit_noise_of
 from syno_lab.benchmark.scores import MethodScore, Quartiles
-from syno_lab.benchmark.table import Table
+from syno_lab.benchmark.table import BenchmarkTable
 
 # The methods that others are compared with.
 REFERENCES = ("uniform", "tree", "local", "largest")
@@ -106,7 +106,7 @@ def _figure(found: SearchResults, figure: str, at: float) -> str:
 
 
 @dataclass(frozen=True)
-class Spread:
+class ScoreRange:
     """The true values of the trained operators: best, worst, and the 95th and 5th percentile."""
 
     best: float
@@ -115,17 +115,17 @@ class Spread:
     worst: float
 
 
-def spread_of(table: Table) -> Spread | None:
+def spread_of(table: BenchmarkTable) -> ScoreRange | None:
     """Compute the spread in the unit of the objective; None if fewer than two operators count."""
     good = [value for value in table.scores.values() if value > -math.inf]
     if len(good) < 2:
         return None
     low, *_, high = statistics.quantiles(good, n=20)
     sign = table.objective.score
-    return Spread(sign(max(good)), sign(high), sign(low), sign(min(good)))
+    return ScoreRange(sign(max(good)), sign(high), sign(low), sign(min(good)))
 
 
-def described(table: Table) -> dict[str, object]:
+def described(table: BenchmarkTable) -> dict[str, object]:
     """Return how much of a table is done, its spread and its noise, as plain values."""
     noise, spread, orbits = noise_of(table), spread_of(table), orbit_noise_of(table)
     return {
@@ -148,7 +148,7 @@ def described(table: Table) -> dict[str, object]:
     }
 
 
-def summary(table: Table) -> list[str]:
+def summary(table: BenchmarkTable) -> list[str]:
     """Describe a table in a few lines: how much of it is trained, its spread and its noise."""
     noise, spread, original = noise_of(table), spread_of(table), _original(table)
     show = table.objective.shown
@@ -176,7 +176,7 @@ def summary(table: Table) -> list[str]:
     return lines
 
 
-def _orbit_lines(table: Table) -> list[str]:
+def _orbit_lines(table: BenchmarkTable) -> list[str]:
     if not table.orbits:
         return []
     names, shown = ", ".join(table.configuration.symmetries), table.objective.spread
@@ -194,7 +194,7 @@ def _orbit_lines(table: Table) -> list[str]:
     return lines
 
 
-def _original(table: Table) -> float | None:
+def _original(table: BenchmarkTable) -> float | None:
     """Return the mean of the original network over its seeds."""
     found = [table.value(result) for result in table.baseline_trials()]
     values = [value for value in found if value is not None]

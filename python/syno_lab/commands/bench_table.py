@@ -35,7 +35,7 @@ def command(given: _Arguments) -> int:
     pending.
     """
     from syno.runs.file_lock import written_by_one
-    from syno_lab.benchmark import Configuration, Table, generate, new_table
+    from syno_lab.benchmark import BenchmarkTable, Configuration, generate, new_table
     from syno_lab.benchmark.generator import adopt, jobs
     from syno_lab.benchmark.latency import measure_latencies
     from syno_lab.benchmark.tables import described, summary
@@ -59,7 +59,7 @@ def command(given: _Arguments) -> int:
                 limit=given.limit,
                 progress=lambda done, total, what: move(done, f"of {total:,}: {what}"),
             )
-    table = Table.read(given.out)
+    table = BenchmarkTable.read(given.out)
     if given.as_json:
         output.print_json(described(table))
     else:

@@ -13,7 +13,7 @@ from syno.options import FidelityOptions, TimingOptions
 from syno.study_options import TrainingsOptions
 
 if TYPE_CHECKING:
-    from syno_lab.experiments.projection import Comparison
+    from syno_lab.experiments.projection import ProjectionComparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ def command(given: _Arguments) -> int:
     return framework.OK if all(run.status == "ok" for run in found.runs) else framework.NEGATIVE
 
 
-def _print(found: Comparison, out: Path, picture: Path) -> None:
+def _print(found: ProjectionComparison, out: Path, picture: Path) -> None:
     from syno_lab.experiments.tables import projection_table, steps_table
 
     output.show(projection_table(found))

@@ -15,7 +15,7 @@ from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
     from syno_lab.experiments.agreement import Agreement
-    from syno_lab.experiments.ranking import Table
+    from syno_lab.experiments.ranking import RankingFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ def command(given: _Arguments) -> int:
         with written_by_one(given.out):
             _make(given)
     if given.show:
-        table = ranking.Table.read(given.out)
+        table = ranking.RankingFile.read(given.out)
     else:
         with output.progress("trainings", None) as move:
             table = ranking.run(
@@ -125,7 +125,7 @@ def _make(given: _Arguments) -> None:
     table.write(given.out)
 
 
-def _print(found: Agreement, table: Table) -> None:
+def _print(found: Agreement, table: RankingFile) -> None:
     from syno_lab.experiments.tables import arms_table, best_ten, correlations_table, summary
 
     screen = output.console()

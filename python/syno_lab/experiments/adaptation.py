@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.assembly import assembled
-from syno.adaptation.pipeline.run import Run, Scored, started
-from syno.adaptation.pipeline.source import Source
+from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
+from syno.adaptation.pipeline.source import AdaptationSource
 from syno.store.environment import capture_environment
 from syno.store.objective import Objective
 from syno.study.fronts import LATENCY, MACS, PARAMS
@@ -90,7 +90,7 @@ class PredictorRanking:
 
 
 def rank_predictors(
-    source: Source, given: AdaptationArguments, assignments: int
+    source: AdaptationSource, given: AdaptationArguments, assignments: int
 ) -> PredictorRanking:
     """Draw assignments, fine-tune their networks, and compare predictors with the results.
 
@@ -127,7 +127,7 @@ def rank_predictors(
         )
 
 
-def short(source: Source) -> Source:
+def short(source: AdaptationSource) -> AdaptationSource:
     """The source with a short fine-tuning, for many networks."""
     usual = source.fidelity
     change = {"steps": _STEPS} if usual.steps is not None else {"epochs": _EPOCHS}
@@ -162,7 +162,7 @@ def _drawn(scored: Scored, count: int, seed: int) -> list[tuple[int, ...]]:
     return list(found)
 
 
-def _assigned(run: Run, scored: Scored, places: tuple[int, ...]) -> Assigned:
+def _assigned(run: AdaptationRun, scored: Scored, places: tuple[int, ...]) -> Assigned:
     def measure() -> dict[str, Any]:
         return dataclasses.asdict(_tuned(run, scored, places))
 
@@ -170,7 +170,7 @@ def _assigned(run: Run, scored: Scored, places: tuple[int, ...]) -> Assigned:
     return Assigned(**run.journal.once("random assignment", key, measure))
 
 
-def _tuned(run: Run, scored: Scored, places: tuple[int, ...]) -> Assigned:
+def _tuned(run: AdaptationRun, scored: Scored, places: tuple[int, ...]) -> Assigned:
     subject, selector, options = run.subject, scored.selector, run.options
     names = {
         slot: of[place].candidate.name

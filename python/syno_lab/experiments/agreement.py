@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from syno_lab.experiments.ranking import HIGH, INITIAL, LOW, PLAIN, SCALED, Table
+from syno_lab.experiments.ranking import HIGH, INITIAL, LOW, PLAIN, SCALED, RankingFile
 
 _DRAWS = 2000
 _LEAST = 4
@@ -66,7 +66,7 @@ class Agreement:
         return next(each for each in self.correlations if each.name == name)
 
 
-def agreement(table: Table) -> Agreement:
+def agreement(table: RankingFile) -> Agreement:
     """Compares what the table has; parts that are not trained yet are left out."""
     first, second = table.accuracies(LOW), table.accuracies(LOW, 1)
     both = {i: (first[i] + second[i]) / 2 for i in first if i in second}
@@ -110,7 +110,10 @@ def best_third(low: Mapping[int, float], high: Mapping[int, float]) -> list[int]
 
 
 def _within(
-    band: tuple[float, float], table: Table, first: Mapping[int, float], high: Mapping[int, float]
+    band: tuple[float, float],
+    table: RankingFile,
+    first: Mapping[int, float],
+    high: Mapping[int, float],
 ) -> Correlation:
     """How well the low rung ranks operators whose MACs over the convolution's lie in a band."""
     low, below = band
@@ -164,7 +167,7 @@ def _recall(first: Mapping[int, float], high: Mapping[int, float]) -> int | None
     return len(tops[0] & tops[1])
 
 
-def _arm(table: Table, scales: str) -> list[Arm]:
+def _arm(table: RankingFile, scales: str) -> list[Arm]:
     seeds = range(table.settings.seeds)
     plain = [table.accuracies(LOW, seed, PLAIN) for seed in seeds]
     ours = [table.accuracies(LOW, seed, scales) for seed in seeds]

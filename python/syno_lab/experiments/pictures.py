@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING
 from syno.runs.figures import load_matplotlib, save_figure
 from syno_lab.experiments.ablation import PAPER, Ablation, Guided
 from syno_lab.experiments.canonical import CanonicalRate
-from syno_lab.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, Run
+from syno_lab.experiments.projection import (
+    OPERATOR,
+    ORIGINAL,
+    STEPS,
+    TIME,
+    ProjectionComparison,
+    ProjectionRun,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from syno_lab.experiments.agreement import Agreement
-    from syno_lab.experiments.ranking import Table
+    from syno_lab.experiments.ranking import RankingFile
 
 # The palette of Okabe and Ito, which is suitable for color blindness.
 _OURS = "#0072b2"
@@ -150,12 +157,12 @@ def _threshold(values: list[float]) -> float:
     return 10.0 ** math.floor(math.log10(least))
 
 
-def save_projection(found: Comparison, path: Path) -> None:
+def save_projection(found: ProjectionComparison, path: Path) -> None:
     """Write the training losses against steps and against time to `path` (PNG)."""
     save_figure(projection_figure(found), path, _DPI)
 
 
-def projection_figure(found: Comparison) -> Figure:
+def projection_figure(found: ProjectionComparison) -> Figure:
     """Draw the training losses against steps and against time."""
     load_matplotlib()
     from matplotlib.figure import Figure
@@ -184,7 +191,7 @@ def projection_figure(found: Comparison) -> Figure:
     return figure
 
 
-def _curves(axes: Axes, runs: list[Run], color: str, label: str, unit: float) -> None:
+def _curves(axes: Axes, runs: list[ProjectionRun], color: str, label: str, unit: float) -> None:
     """Plot a line for each seed, without the first points, whose loss is too large."""
     for number, run in enumerate(runs):
         width = run.steps / max(len(run.losses), 1)
@@ -206,7 +213,7 @@ def _finish(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=9)
 
 
-def save_ranking(table: Table, found: Agreement, path: Path) -> None:
+def save_ranking(table: RankingFile, found: Agreement, path: Path) -> None:
     """Write accuracy at the high rung, and with another seed, over that at the low rung (PNG)."""
     load_matplotlib()
     from matplotlib.figure import Figure

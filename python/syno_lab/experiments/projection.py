@@ -72,7 +72,7 @@ class StepTimes:
 
 
 @dataclass(frozen=True)
-class Run:
+class ProjectionRun:
     """One training.
 
     what: `original` or `operator`; way: equal `steps`, or equal `time`; loss (nats a token),
@@ -94,7 +94,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Row:
+class ProjectionRow:
     """All seeds of one network in one way.
 
     loss: on the validation split, in nats a token; beside: its difference from the original's.
@@ -108,15 +108,15 @@ class Row:
 
 
 @dataclass
-class Comparison:
+class ProjectionComparison:
     """All that was measured; `settings` say what depends on what."""
 
     settings: dict[str, Any]
     timing: StepTimes | None = None
-    runs: list[Run] = field(default_factory=list)
+    runs: list[ProjectionRun] = field(default_factory=list)
     environment: dict[str, object] = field(default_factory=dict)
 
-    def run(self, what: str, way: str, seed: int) -> Run | None:
+    def run(self, what: str, way: str, seed: int) -> ProjectionRun | None:
         """The training, where it was done; the original's at equal time is that at equal steps."""
         way = STEPS if what == ORIGINAL else way
         return next((r for r in self.runs if (r.what, r.way, r.seed) == (what, way, seed)), None)
@@ -131,7 +131,7 @@ class Comparison:
         found = {run.seed: getattr(run, measure) for run in runs if run and run.status == "ok"}
         return {seed: value for seed, value in found.items() if value is not None}
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ProjectionRow]:
         """A row for each of WAYS."""
         originals = self.values(ORIGINAL, STEPS)
         rows = []
@@ -139,7 +139,7 @@ class Comparison:
             values = self.values(what, way)
             steps = next((run.steps for run in self.runs if (run.what, run.way) == (what, way)), 0)
             pair = paired(values, originals, greater_is_better=False) if what == OPERATOR else None
-            rows.append(Row(what, way, steps, Spread.of(list(values.values())), pair))
+            rows.append(ProjectionRow(what, way, steps, Spread.of(list(values.values())), pair))
         return rows
 
     def as_json(self) -> dict[str, object]:
@@ -153,10 +153,10 @@ class Comparison:
         return {"format": FORMAT, **dataclasses.asdict(self)}
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> Comparison:
+    def from_json(content: dict[str, Any]) -> ProjectionComparison:
         """The inverse of `to_json`."""
         timing = content["timing"]
-        return Comparison(
+        return ProjectionComparison(
             # In files from before there was a choice, it was the processor.
             settings={"device": "cpu", **content["settings"]},
             timing=None
@@ -167,7 +167,9 @@ class Comparison:
                 timing["ratio"],
                 timing["rounds"],
             ),
-            runs=[Run(**{**run, "losses": tuple(run["losses"])}) for run in content["runs"]],
+            runs=[
+                ProjectionRun(**{**run, "losses": tuple(run["losses"])}) for run in content["runs"]
+            ],
             environment=content["environment"],
         )
 
@@ -190,7 +192,7 @@ def compare_projection(
     device: str = "cpu",
     rounds: int = ROUNDS,
     progress: Callable[[int, int, str], None] | None = None,
-) -> Comparison:
+) -> ProjectionComparison:
     """Trains and times both, and keeps every result in the file at `path` as soon as it is known.
 
     networks: the network with the initial weights of a seed; settings: what the file is about,
@@ -224,7 +226,7 @@ def compare_projection(
         found.environment = _environment(threads, device)
         write(found, path)
 
-    def keep(_: Job, run: Run) -> None:
+    def keep(_: Job, run: ProjectionRun) -> None:
         found.runs.append(run)
         write(found, path)
 
@@ -247,18 +249,18 @@ def compare_projection(
     return found
 
 
-def write(found: Comparison, path: Path) -> None:
+def write(found: ProjectionComparison, path: Path) -> None:
     """Replaces the file at once: it is whole at every moment."""
     write_json(path, found.to_json(), "the results", "--out")
 
 
-def read(path: Path) -> Comparison:
+def read(path: Path) -> ProjectionComparison:
     """What `write` wrote. UserError for another file."""
     try:
         content = parsed_json(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise ValueError(f"its format is '{content['format']}'")
-        return Comparison.from_json(content)
+        return ProjectionComparison.from_json(content)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"the file '{path}' holds no results of this experiment: {error}\n"
@@ -266,9 +268,9 @@ def read(path: Path) -> Comparison:
         ) from error
 
 
-def _opened(path: Path, settings: Mapping[str, object]) -> Comparison:
+def _opened(path: Path, settings: Mapping[str, object]) -> ProjectionComparison:
     if not path.exists():
-        return Comparison(dict(settings))
+        return ProjectionComparison(dict(settings))
     found = read(path)
     for name, value in settings.items():
         before = found.settings.get(name)
@@ -384,7 +386,7 @@ def _trained(
     device: str,
     checkpoint: Path,
     moved: Callable[[float], None],
-) -> Run:
+) -> ProjectionRun:
     from syno.train import State, train
 
     what, way, seed = job
@@ -399,7 +401,7 @@ def _trained(
         )
     if outcome.status == "paused":
         raise PausedError
-    return Run(
+    return ProjectionRun(
         what=what,
         way=way,
         seed=seed,

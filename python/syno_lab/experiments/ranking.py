@@ -1,8 +1,8 @@
 """How well a cheap training ranks operators: the same operators at two rungs, with several seeds.
 
 The table is a file of JSON lines, written as results come, so that a run that was ended in any way
-goes on where it was: a head, an operator a line, then a training a line. `Table.read` reads it; a
-benchmark of search methods can look accuracies up in it.
+goes on where it was: a head, an operator a line, then a training a line. `RankingFile.read` reads
+it; a benchmark of search methods can look accuracies up in it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RankingEntry:
     """An operator of the table. name: in the zoo, empty for a drawn one; specification: as JSON;
     macs, params: of the layers that it replaces and of those that kept their layer, for one sample;
     slowdown: its training step's time over the original's, on the machine of the table."""
@@ -85,7 +85,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Run:
+class RankingRun:
     """A training. operator: its place in the table; losses: mean training loss of each epoch;
     accuracy: on the validation split, 0 to 1, None with a reason where there is none."""
 
@@ -109,16 +109,16 @@ Job = tuple[int, str, str, int]
 
 
 @dataclass
-class Table:
+class RankingFile:
     """All that a file holds."""
 
     settings: Settings
     environment: dict[str, object]
-    entries: list[Entry] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    entries: list[RankingEntry] = field(default_factory=list)
+    runs: list[RankingRun] = field(default_factory=list)
 
     @staticmethod
-    def read(path: Path) -> Table:
+    def read(path: Path) -> RankingFile:
         """Reads a file; a last line that was cut off is left out. UserError for anything else."""
         lines = _lines(path)
         if not lines or not isinstance(lines[0], dict) or lines[0].get("format") != FORMAT:
@@ -198,18 +198,18 @@ class _Head:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 
-def _table(first: object, *rest: object) -> Table:
+def _table(first: object, *rest: object) -> RankingFile:
     head = json_record(_Head, "line 1", first)
-    table = Table(json_record(Settings, "the settings", head.settings), head.environment)
+    table = RankingFile(json_record(Settings, "the settings", head.settings), head.environment)
     for number, line in enumerate(rest, start=2):
         what = f"line {number}"
         if isinstance(line, dict) and "text" in line:
             most = len(head.specifications) - 1
             which = checks.whole(f"'specification' of {what}", line.get("specification"), 0, most)
             content = {**line, "specification": head.specifications[which]}
-            table.entries.append(json_record(Entry, what, content))
+            table.entries.append(json_record(RankingEntry, what, content))
         else:
-            table.runs.append(json_record(Run, what, line, infinite=("losses",)))
+            table.runs.append(json_record(RankingRun, what, line, infinite=("losses",)))
     for run in table.runs:
         checks.whole("the number of an operator", run.operator, 0, len(table.entries) - 1)
     return table
@@ -236,7 +236,7 @@ def select_operators(
     settings: Settings,
     count: int,
     progress: Progress | None = None,
-) -> list[Entry]:
+) -> list[RankingEntry]:
     """Select the operators of a table: the named ones, then `count` of the samples.
 
     Samples that are slower than `max_slowdown`, or equal to an earlier operator, are skipped;
@@ -245,7 +245,7 @@ def select_operators(
     Raises:
         UserError: there are too few samples.
     """
-    entries: list[Entry] = []
+    entries: list[RankingEntry] = []
     keys: set[str] = set()
     for name, operator in named:
         entries.append(_entry(network, name, operator))
@@ -273,14 +273,14 @@ def select_operators(
     )
 
 
-def _entry(network: Network, name: str, operator: Operator) -> Entry:
+def _entry(network: Network, name: str, operator: Operator) -> RankingEntry:
     if operator.specification is None:
         raise UserError(f"operator '{name or operator.key[:8]}' comes without a specification")
     from syno.measure import step_slowdown
 
     net, report = network.with_operator(operator)
     macs, params = network.cost(operator, report)
-    return Entry(
+    return RankingEntry(
         name=name,
         key=operator.key,
         text=operator.text,
@@ -299,16 +299,16 @@ def run(
     jobs: int = 1,
     limit: int | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> RankingFile:
     """Does what the table in the file still lacks, and adds each training as it ends.
 
     jobs: processes, of one thread each; limit: so many trainings at most.
     """
-    table = Table.read(path)
+    table = RankingFile.read(path)
     total = len(table.runs) + len(list(table.waiting()))
     left = math.inf if limit is None else limit
     with spawned(jobs, _start, str(path), data_dir, os.getpid()) as pool, Lines(path) as lines:
-        running: dict[Future[Run], Job] = {}
+        running: dict[Future[RankingRun], Job] = {}
         while True:
             taken = set(running.values())
             free = [job for job in table.waiting() if job not in taken]
@@ -328,7 +328,7 @@ def run(
                     progress(len(table.runs), total, _shown(table, found))
 
 
-def _shown(table: Table, found: Run) -> str:
+def _shown(table: RankingFile, found: RankingRun) -> str:
     entry = table.entries[found.operator]
     result = found.reason if found.accuracy is None else f"{found.accuracy:.4f}"
     return f"{entry.name or entry.key[:8]} {found.rung} {found.scales} {found.seed}: {result}"
@@ -338,7 +338,7 @@ def _shown(table: Table, found: Run) -> str:
 class _Held:
     """What a process of the pool holds: data by the size of images."""
 
-    table: Table
+    table: RankingFile
     fidelities: dict[str, Fidelity]
     data: dict[int | None, DataSet]
 
@@ -355,7 +355,7 @@ def _start(path: str, data_dir: str | None, parent: int) -> None:
 
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     torch.set_num_threads(1)
-    table = Table.read(Path(path))
+    table = RankingFile.read(Path(path))
     settings = table.settings
     fidelities = {
         rung: Fidelity.from_json(each)
@@ -375,7 +375,7 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def _train(job: Job) -> Run:
+def _train(job: Job) -> RankingRun:
     from syno.train import train
 
     which, rung, scales, seed = job
@@ -385,7 +385,7 @@ def _train(job: Job) -> Run:
         fidelity = fidelity.changed(step_scales=False)
     net = _net(table, which, rung, scales, seed)
     outcome = train(net, _held.data[fidelity.loaded_at], fidelity, seed)
-    return Run(
+    return RankingRun(
         operator=which,
         rung=rung,
         scales=scales,
@@ -397,7 +397,7 @@ def _train(job: Job) -> Run:
     )
 
 
-def _net(table: Table, which: int, rung: str, scales: str, seed: int) -> nn.Module:
+def _net(table: RankingFile, which: int, rung: str, scales: str, seed: int) -> nn.Module:
     """The network of a seed with the operator in it."""
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification

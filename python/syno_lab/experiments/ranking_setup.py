@@ -19,7 +19,7 @@ from syno.store import capture_environment
 from syno.study.evaluate.network import Network
 from syno.study.specifications import small_vision
 from syno.train import fidelity
-from syno_lab.experiments.ranking import Progress, Settings, Table, select_operators
+from syno_lab.experiments.ranking import Progress, RankingFile, Settings, select_operators
 
 # The space of the operators: that of `syno search` without a preset, with groups in addition.
 _SIZES = {"k": 3, "s": 2, "g": 4}
@@ -46,7 +46,7 @@ def new_settings(*, low: str, high: str, high_epochs: int, **others: Any) -> Set
 
 def new_table(
     settings: Settings, data_dir: str | None, operators: int, progress: Progress | None = None
-) -> Table:
+) -> RankingFile:
     """Create a table of the zoo's operators that fit the network and of sampled operators.
 
     `operators` operators are sampled by random walks. Nothing is trained.
@@ -64,7 +64,7 @@ def new_table(
         samples = _samples(network, seed, _WALKS * operators)
         entries = select_operators(network, samples, _zoo(network), settings, operators, progress)
     environment = capture_environment(threads=1, rules=rule_set((), ()).version)
-    return Table(settings, dataclasses.asdict(environment), entries)
+    return RankingFile(settings, dataclasses.asdict(environment), entries)
 
 
 def _samples(network: Network, seed: int, count: int) -> list[Operator]:

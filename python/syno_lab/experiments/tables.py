@@ -11,14 +11,14 @@ from syno._util.tables import Table
 from syno_lab.experiments.ablation import PAPER, Ablation
 from syno_lab.experiments.canonical import CanonicalRate, SizeRow
 from syno_lab.experiments.kernels import speedups
-from syno_lab.experiments.projection import ORIGINAL, Comparison, Row, StepTimes
+from syno_lab.experiments.projection import ORIGINAL, ProjectionComparison, ProjectionRow, StepTimes
 
 if TYPE_CHECKING:
     from syno.measure.kernels import KernelRun
     from syno.measure.training_steps import TrainingSteps
     from syno.study.training.comparison import Paired
     from syno_lab.experiments.agreement import Agreement, Correlation
-    from syno_lab.experiments.ranking import Table as RankingTable
+    from syno_lab.experiments.ranking import RankingFile as RankingTable
 
 
 def rate_table(result: CanonicalRate) -> Table:
@@ -88,17 +88,17 @@ def ablation_table(result: Ablation) -> Table:
     )
 
 
-def projection_table(found: Comparison) -> Table:
+def projection_table(found: ProjectionComparison) -> Table:
     """Return a table of the losses of baseline and operator, at equal steps and equal time."""
 
-    def bits(row: Row) -> float | None:
+    def bits(row: ProjectionRow) -> float | None:
         values = found.values(row.what, row.way, "bits_a_byte").values()
         return sum(values) / len(values) if values else None
 
-    def perplexity(row: Row) -> float | None:
+    def perplexity(row: ProjectionRow) -> float | None:
         return None if row.loss is None else math.exp(row.loss.mean)
 
-    def loss(row: Row) -> str:
+    def loss(row: ProjectionRow) -> str:
         return fmt.MISSING if row.loss is None else _number(row.loss.mean, row.loss.deviation)
 
     return Table.of(

@@ -18,7 +18,7 @@ from syno_lab.experiments.canonical import CanonicalRate
 from syno_lab.experiments.layers import results as layers
 from syno_lab.experiments.layers.results import LayerResults
 from syno_lab.experiments.projection import FORMAT as PROJECTION
-from syno_lab.experiments.projection import Comparison
+from syno_lab.experiments.projection import ProjectionComparison
 
 Content = TypeVar("Content")
 _MOST_BYTES = 64 << 20
@@ -106,7 +106,7 @@ class Sources:
     layers: list[Read[LayerResults]] = field(default_factory=list)
     rates: list[Read[CanonicalRate]] = field(default_factory=list)
     ablations: list[Read[Ablation]] = field(default_factory=list)
-    projections: list[Read[Comparison]] = field(default_factory=list)
+    projections: list[Read[ProjectionComparison]] = field(default_factory=list)
     trainings: list[Read[Trained]] = field(default_factory=list)
     studies: list[Report] = field(default_factory=list)
     ignored: dict[str, str] = field(default_factory=dict)
@@ -244,7 +244,7 @@ _KINDS = (
         "projections",
         "`syno experiment projection`",
         lambda content: content.get("format") == PROJECTION,
-        lambda content: Comparison.from_json(dict(content)),
+        lambda content: ProjectionComparison.from_json(dict(content)),
     ),
     _Kind(
         "networks",

@@ -11,7 +11,7 @@ import pytest
 from syno import UserError
 from syno.adaptation.pipeline.budget import SHARES, Budget
 from syno.adaptation.pipeline.journal import AdaptationJournal, open_journal
-from syno.adaptation.pipeline.length import Pace, _length
+from syno.adaptation.pipeline.length import TrainingPace, _length
 from syno.store import Store
 from syno.train import fidelity
 
@@ -85,7 +85,7 @@ def test_time_of_a_process_that_was_killed_counts(store) -> None:
         assert again.spent("fits") >= 0.05
 
 
-PACE = Pace(step_s=0.1, steps=100, value_s=2.0, other_s=8.0)
+PACE = TrainingPace(step_s=0.1, steps=100, value_s=2.0, other_s=8.0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from syno.network.sampler import Sampler
 from syno.operators.specification import Specification
-from syno_lab.benchmark import Configuration, Result, Row, Table
+from syno_lab.benchmark import BenchmarkTable, Configuration, TableResult, TableRow
 from syno_lab.benchmark.table import BASELINE
 
 SPECIFICATION = Specification(
@@ -55,15 +55,15 @@ def configuration(**changes: object) -> Configuration:
     return Configuration.from_json(given | changes)
 
 
-def table(*, noise: float = 0.0, seeds: int = 1, trained: int | None = None) -> Table:
+def table(*, noise: float = 0.0, seeds: int = 1, trained: int | None = None) -> BenchmarkTable:
     """A table whose operators have the accuracies 0.2, 0.2 + 0.6 / n, ... in a random order."""
     random_ = random.Random(0)
     operators = Sampler.from_specification(SPECIFICATION).operators
-    rows = [Row(o.key, o.text, int(o.macs()), int(o.params())) for o in operators]
+    rows = [TableRow(o.key, o.text, int(o.macs()), int(o.params())) for o in operators]
     random_.shuffle(rows)
     order = random_.sample(range(len(rows)), len(rows))
     results = [
-        Result(
+        TableResult(
             number,
             seed,
             accuracy := 0.2 + 0.6 * order[number] / len(rows) + noise * random_.gauss(0, 1),
@@ -74,11 +74,11 @@ def table(*, noise: float = 0.0, seeds: int = 1, trained: int | None = None) -> 
         for number in range(len(rows) if trained is None else trained)
         for seed in range(seeds)
     ]
-    return Table(configuration(), SPECIFICATION, {"rules": "1"}, rows, 1000, 10, results)
+    return BenchmarkTable(configuration(), SPECIFICATION, {"rules": "1"}, rows, 1000, 10, results)
 
 
-def with_original(made: Table) -> Table:
+def with_original(made: BenchmarkTable) -> BenchmarkTable:
     """The table with an accuracy of 0.5 of the original network, which costs most."""
     macs = max(row.macs for row in made.rows) + 1
-    original = Result(BASELINE, 0, 0.5, (0.5,), (0.5,), 1.0)
+    original = TableResult(BASELINE, 0, 0.5, (0.5,), (0.5,), 1.0)
     return replace(made, baseline_macs=macs, results=[original, *made.results])

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import syno
-from syno_lab.benchmark import Table, generate, load, new_table
+from syno_lab.benchmark import BenchmarkTable, generate, load, new_table
 from syno_lab.benchmark.generator import MOST_STARTS, TableFile, jobs, journal_of, recovered
 from syno_lab.benchmark.latency import measure_latencies
 from syno_lab.benchmark.table import BASELINE
@@ -116,7 +116,7 @@ def test_latencies_are_those_of_compiled_networks_beside_the_original(whole, tmp
     measure_latencies(path, limit=1, repeats=20)
     table = measure_latencies(path, limit=1, repeats=20)
     assert [latency.operator for latency in table.latencies] == [0, 1]
-    again = Table.read(path)
+    again = BenchmarkTable.read(path)
     assert again.latencies == table.latencies
     for latency in again.latencies:
         assert latency.reason == ""

@@ -8,7 +8,7 @@ import pytest
 import syno
 from syno.operators.operator import Operator
 from syno.space.orbits import mean_difference, orbits
-from syno_lab.benchmark import Table, load, orbit_noise_of
+from syno_lab.benchmark import BenchmarkTable, load, orbit_noise_of
 from syno_lab.benchmark.generator import adopt
 from syno_lab.benchmark.tables import described, summary
 
@@ -17,7 +17,7 @@ from . import made
 EXCHANGE = ["exchange 2 3"]
 
 
-def symmetric(**options) -> Table:
+def symmetric(**options) -> BenchmarkTable:
     return made.table(**options).with_orbits(EXCHANGE)
 
 

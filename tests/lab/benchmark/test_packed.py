@@ -130,7 +130,7 @@ def test_damaged_compression_is_a_user_error(tmp_path: Path) -> None:
         assert tuple(_content(found)) in contents  # bits of the head that say nothing
 
 
-def _content(table: tables.Table) -> list[object]:
+def _content(table: tables.BenchmarkTable) -> list[object]:
     return [*table.rows, *table.results, *table.latencies]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from syno._util.errors import UserError
 from syno.store import Store
-from syno_lab.benchmark.cluster import Cluster, Load, Recorded, _Lock
+from syno_lab.benchmark.cluster import Load, Recorded, SimulatedCluster, _Lock
 from syno_lab.benchmark.measured_store import Cost
 from syno_lab.benchmark.scale import ScaleResults, parse_workers, simulate_scale
 from syno_lab.benchmark.scale_picture import save_scale
@@ -161,7 +161,7 @@ def test_numbers_of_workers_are_read():
 
 
 def test_thousands_of_calls_wait_for_the_lock_and_do_not_need_it() -> None:
-    cluster = object.__new__(Cluster)
+    cluster = object.__new__(SimulatedCluster)
     cluster._lock, cluster._locks, cluster._load = _Lock(), {}, Load(1, 1.0)
     cluster._measure = lambda call: (call(), Cost(0.001, 0.0, 1, 0))
     cluster._now, cluster._order, cluster._events = 0.0, itertools.count(), []

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import syno
-from syno_lab.benchmark import Configuration, Latency, Table, load, noise_of
+from syno_lab.benchmark import BenchmarkTable, Configuration, Latency, load, noise_of
 from syno_lab.benchmark.tables import described, spread_of, summary
 
 from . import made
@@ -130,4 +130,4 @@ def test_a_configuration_is_checked(tmp_path):
     with pytest.raises(syno.UserError, match="not complete"):
         Configuration.read(path)
     with pytest.raises(syno.UserError, match=r"is not a table|cannot read"):
-        Table.read(path)
+        BenchmarkTable.read(path)

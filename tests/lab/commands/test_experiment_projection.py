@@ -12,7 +12,14 @@ from click.testing import CliRunner, Result
 from syno import UserError
 from syno.cli.main import cli
 from syno_lab.experiments import projection
-from syno_lab.experiments.projection import OPERATOR, ORIGINAL, STEPS, TIME, Comparison, read
+from syno_lab.experiments.projection import (
+    OPERATOR,
+    ORIGINAL,
+    STEPS,
+    TIME,
+    ProjectionComparison,
+    read,
+)
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None, reason="needs transformers"
@@ -42,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def found(folder: Path) -> Comparison:
+def found(folder: Path) -> ProjectionComparison:
     return read(folder / "out.json")
 
 
@@ -61,7 +68,9 @@ def test_a_device_is_chosen_and_a_file_of_another_one_is_not_continued(
     assert result.exit_code == 2 and "device 'tpu9'" in result.output
 
 
-def test_all_are_trained_and_the_picture_is_there(folder: Path, found: Comparison) -> None:
+def test_all_are_trained_and_the_picture_is_there(
+    folder: Path, found: ProjectionComparison
+) -> None:
     assert [(r.what, r.way, r.seed) for r in found.runs[:3]] == [
         (ORIGINAL, STEPS, 0),
         (OPERATOR, STEPS, 0),
@@ -77,7 +86,7 @@ def test_all_are_trained_and_the_picture_is_there(folder: Path, found: Compariso
     assert found.settings["fidelity"]["steps"] == 20
 
 
-def test_equal_time_has_the_steps_that_take_as_long(found: Comparison) -> None:
+def test_equal_time_has_the_steps_that_take_as_long(found: ProjectionComparison) -> None:
     timing = found.timing
     assert timing is not None
     assert timing.original.step_ms > 0
@@ -89,7 +98,7 @@ def test_equal_time_has_the_steps_that_take_as_long(found: Comparison) -> None:
     assert found.values(OPERATOR, TIME) == {0: timed.loss}
 
 
-def test_what_was_trained_is_not_trained_again(folder: Path, found: Comparison) -> None:
+def test_what_was_trained_is_not_trained_again(folder: Path, found: ProjectionComparison) -> None:
     result = run(folder, "--steps", "20", "--seeds", "2", "--json")
     assert result.exit_code == 0, result.output
     more = read(folder / "out.json")
@@ -106,7 +115,7 @@ def test_what_was_trained_is_not_trained_again(folder: Path, found: Comparison) 
 def test_a_pause_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained = projection._trained
 
-    def once(*arguments: object) -> projection.Run:
+    def once(*arguments: object) -> projection.ProjectionRun:
         if arguments[3][0] == OPERATOR:  # type: ignore[index]
             raise projection.PausedError
         return trained(*arguments)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from syno.cli.main import cli
-from syno_lab.experiments.ranking import Table
+from syno_lab.experiments.ranking import RankingFile
 
 
 def syno_cli(*arguments: str) -> Result:
@@ -22,7 +22,7 @@ def test_a_table_is_made_trained_and_gone_on_with(tmp_path):
     first = syno_cli("experiment", "ranking", *given, "--out", str(path))
     assert first.exit_code == 1, first.stderr
     assert "not finished" in first.stderr
-    table = Table.read(path)
+    table = RankingFile.read(path)
     assert len(table.runs) == 1
     assert sum(not each.name for each in table.entries) == 2
     assert table.settings.train_images == 1078
@@ -30,7 +30,7 @@ def test_a_table_is_made_trained_and_gone_on_with(tmp_path):
 
     again = syno_cli("experiment", "ranking", "--out", str(path), "--limit", "1")
     assert again.exit_code == 1
-    runs = Table.read(path).runs
+    runs = RankingFile.read(path).runs
     assert len(runs) == 2
     assert runs[0] == table.runs[0]
     assert all(run.accuracy > 0.05 and run.seconds > 0 for run in runs)

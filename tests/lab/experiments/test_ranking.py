@@ -9,7 +9,16 @@ import syno
 from syno.train import fidelity
 from syno_lab.experiments import ranking
 from syno_lab.experiments.agreement import agreement, spearman
-from syno_lab.experiments.ranking import HIGH, INITIAL, LOW, PLAIN, SCALED, Entry, Run, Table
+from syno_lab.experiments.ranking import (
+    HIGH,
+    INITIAL,
+    LOW,
+    PLAIN,
+    SCALED,
+    RankingEntry,
+    RankingFile,
+    RankingRun,
+)
 
 COUNT = 30
 
@@ -23,18 +32,20 @@ def settings(**changes):
 
 
 def entry(number):
-    return Entry("conv2d" if number == 0 else "", f"{number:032x}", "text", "{}", 1000, 10, 1.0)
+    return RankingEntry(
+        "conv2d" if number == 0 else "", f"{number:032x}", "text", "{}", 1000, 10, 1.0
+    )
 
 
 def trained(table, job, accuracy):
     which, rung, scales, seed = job
-    table.runs.append(Run(which, rung, scales, seed, accuracy, (1.0 - accuracy,), 1.0))
+    table.runs.append(RankingRun(which, rung, scales, seed, accuracy, (1.0 - accuracy,), 1.0))
 
 
 def filled(noise=0.02, **changes):
     """A table whose operators have the accuracies 0.30, 0.31, ... and noise on them."""
     random = np.random.default_rng(0)
-    table = Table(settings(**changes), {}, [entry(i) for i in range(COUNT)])
+    table = RankingFile(settings(**changes), {}, [entry(i) for i in range(COUNT)])
     while job := next(table.waiting(), None):
         trained(table, job, 0.3 + 0.01 * job[0] + noise * float(random.standard_normal()))
     return table
@@ -62,7 +73,7 @@ def test_every_operator_is_trained_low_and_one_of_three_high():
 
 
 def test_the_high_rung_waits_for_the_first_seed_of_all():
-    table = Table(settings(), {}, [entry(i) for i in range(COUNT)])
+    table = RankingFile(settings(), {}, [entry(i) for i in range(COUNT)])
     assert all(job[1] == LOW for job in table.waiting())
     first = [job for job in table.waiting() if job[2:] == (SCALED, 0)]
     for job in first:
@@ -74,10 +85,10 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     table = filled()
     path = tmp_path / "table.jsonl"
     table.write(path)
-    assert Table.read(path) == table
+    assert RankingFile.read(path) == table
     whole = path.read_text()
     path.write_text(whole[:-20])  # killed while it wrote
-    again = Table.read(path)
+    again = RankingFile.read(path)
     assert again.runs == table.runs[:-1]
     assert list(again.waiting()) == [table.runs[-1].job]
 
@@ -94,7 +105,7 @@ def test_another_file_is_refused(tmp_path, content, message):
     path = tmp_path / "table.jsonl"
     path.write_text(content)
     with pytest.raises(syno.UserError, match=message):
-        Table.read(path)
+        RankingFile.read(path)
 
 
 def test_the_figures_are_those_of_scipy_and_of_what_was_put_in():
@@ -114,7 +125,7 @@ def test_the_figures_are_those_of_scipy_and_of_what_was_put_in():
 
 def ranked(low, high):
     """A table of as many operators with these accuracies at the two rungs."""
-    table = Table(settings(), {}, [entry(i) for i in range(len(low))])
+    table = RankingFile(settings(), {}, [entry(i) for i in range(len(low))])
     for i, (below, above) in enumerate(zip(low, high, strict=True)):
         trained(table, (i, LOW, SCALED, 0), below)
         trained(table, (i, HIGH, SCALED, 0), above)
@@ -148,8 +159,10 @@ def test_both_seeds_and_every_band_of_macs_are_compared_with_the_high_rung():
     for i in range(8):
         trained(table, (i, LOW, SCALED, 1), 0.9 - 0.1 * i)
         macs = (1000, 100, 149, 150, 299, 300, 900, 1200)[i]
-        table.entries[i] = Entry("conv2d" if i == 0 else "", f"{i:032x}", "", "{}", macs, 10, 1.0)
-    table.entries[7] = Entry("", f"{7:032x}", "", "{}", 999, 10, 1.0)
+        table.entries[i] = RankingEntry(
+            "conv2d" if i == 0 else "", f"{i:032x}", "", "{}", macs, 10, 1.0
+        )
+    table.entries[7] = RankingEntry("", f"{7:032x}", "", "{}", 999, 10, 1.0)
     found = agreement(table)
     assert found.correlation("low rung, one seed").value > 0.9
     assert found.correlation("low rung, second seed").value < -0.9
@@ -180,8 +193,8 @@ def test_too_few_or_all_alike_give_no_correlation():
 
 
 def test_failures_are_kept_and_not_repeated():
-    table = Table(settings(), {}, [entry(i) for i in range(4)])
+    table = RankingFile(settings(), {}, [entry(i) for i in range(4)])
     which, rung, scales, seed = next(table.waiting())
-    table.runs.append(Run(which, rung, scales, seed, None, (), 0.1, "diverging: loss"))
+    table.runs.append(RankingRun(which, rung, scales, seed, None, (), 0.1, "diverging: loss"))
     assert (which, rung, scales, seed) not in set(table.waiting())
     assert agreement(table).failed == 1

@@ -17,7 +17,7 @@ from syno import UserError
 from syno.cli.main import cli
 from syno.operators import zoo
 from syno_lab import published
-from syno_lab.experiments.layers.results import LayerResults, LayerRun, LayerTime, Subject
+from syno_lab.experiments.layers.results import LayerResults, LayerRun, LayerSubject, LayerTime
 from syno_lab.figures import FIGURES, Missing, Sources, Written, read_sources, write_figures
 from syno_lab.figures.end_to_end import _model
 from syno_lab.figures.write import as_csv
@@ -44,7 +44,7 @@ def layers() -> LayerResults:
             time("operator-1", "eager", 0.5),
         ]
         times += [time("nas-pte-2", "eager", 0.8)] if count == 6 else []
-        costs = {each.subject: Subject(1000, 10) for each in times}
+        costs = {each.subject: LayerSubject(1000, 10) for each in times}
         environment = {"device": "a processor"}
         run = LayerRun(
             *(label, "layer1", count, (1, 64, 56, 56), (1, 64, 56, 56), costs, tuple(times)),

@@ -22,7 +22,7 @@ from syno.adaptation.pipeline.results import (
     Reached,
     SlotRow,
 )
-from syno.adaptation.pipeline.run import Run, Scored, started
+from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
 from syno.adaptation.pipeline.selection import Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
 from syno.operators.operator import Operator
@@ -55,7 +55,7 @@ def adapt(given: AdaptationArguments) -> Adaptation:
 
 
 def _adapted(
-    run: Run,
+    run: AdaptationRun,
     wanted: Sequence[Sequence[Goal]],
     operators: Sequence[str | Operator],
     *,
@@ -105,7 +105,7 @@ def _adapted(
 
 
 def _network(
-    run: Run, scored: Scored, goals: Sequence[Goal], selected: Selected, left: int
+    run: AdaptationRun, scored: Scored, goals: Sequence[Goal], selected: Selected, left: int
 ) -> AdaptedNetwork:
     """Fine-tune a network; left: how many are not fine-tuned yet, with this one."""
     choice = scored.selector.candidates(selected.choice)
@@ -149,7 +149,7 @@ def _reached(
 
 
 def _final(
-    run: Run,
+    run: AdaptationRun,
     original: NetworkRow,
     networks: list[AdaptedNetwork],
     others: list[tuple[NetworkRow, nn.Module | None]],

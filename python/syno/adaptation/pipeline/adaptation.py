@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.page import write_page
 from syno.adaptation.pipeline.picture import save_picture
-from syno.adaptation.pipeline.results import Results
+from syno.adaptation.pipeline.results import AdaptationResults
 
 if TYPE_CHECKING:
     from syno.codegen.export.formats import Exported
-    from syno.engines.compare import Comparison
+    from syno.engines.compare import EngineComparison
 
 
 @dataclass
-class Adaptation(Results):
-    """The result of `syno.adapt`, with its fields as in `Results`."""
+class Adaptation(AdaptationResults):
+    """The result of `syno.adapt`, with its fields as in `AdaptationResults`."""
 
     def report(self, path: str | Path) -> Path:
         """Write a self-contained HTML page. UserError if the file cannot be written."""
@@ -36,7 +36,7 @@ class Adaptation(Results):
         threads: int = 1,
         rounds: int = 60,
         progress: Callable[[int, int, str], None] = lambda *_: None,
-    ) -> Comparison:
+    ) -> EngineComparison:
         """Time the original and the networks in several inference engines, in turns in one run.
 
         Args:

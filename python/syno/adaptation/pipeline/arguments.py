@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from syno.adaptation.pipeline.progress import Observer
+    from syno.adaptation.pipeline.progress import AdaptationObserver
     from syno.network.layers import LayerFilter
     from syno.operators.operator import Operator
     from syno.study.results import StudyResults
@@ -55,7 +55,7 @@ class AdaptationArguments(AdaptationOptions, DataArguments):
         "such as `{'epochs': 2}`.",
         None,
     )
-    progress: Observer | None = argument(
+    progress: AdaptationObserver | None = argument(
         "Called with (phase, done, total, remark). The phase `study` has the name of the study as "
         "its remark, `forecast` a sentence about the time, and `note` one about what cannot be "
         "compiled.",

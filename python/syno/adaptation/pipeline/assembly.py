@@ -11,7 +11,7 @@ from syno.adaptation.activations import Activations
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
 from syno.adaptation.pipeline.screening import Fits
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.adaptation.slots import set_weights
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.layer import Layer
@@ -19,7 +19,7 @@ from syno.operators.layer import Layer
 Choice = Mapping[str, Candidate]
 
 
-def empty(subject: Subject, kinds: Mapping[str, Kind], choice: Choice) -> nn.Module:
+def empty(subject: AdaptationSubject, kinds: Mapping[str, Kind], choice: Choice) -> nn.Module:
     """The network with the chosen operators, whose weights are initial ones."""
     net = subject.copy()
     found = slots(net)
@@ -30,7 +30,7 @@ def empty(subject: Subject, kinds: Mapping[str, Kind], choice: Choice) -> nn.Mod
 
 
 def assembled(
-    subject: Subject,
+    subject: AdaptationSubject,
     kinds: Mapping[str, Kind],
     choice: Choice,
     fits: Fits,

@@ -17,7 +17,7 @@ from syno._util.numbers import counted
 from syno.adaptation.pipeline.journal import AdaptationJournal
 from syno.adaptation.pipeline.progress import Progress, silent
 from syno.adaptation.pipeline.results import NetworkRow
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.options import AdaptOptions
 from syno.study.evaluate import engines
 from syno.study.evaluate.weights import load_weights, write_weights
@@ -47,7 +47,7 @@ class FineTuner:
     The networks of further seeds are kept by name.
     """
 
-    subject: Subject
+    subject: AdaptationSubject
     options: AdaptOptions
     journal: AdaptationJournal
     seed: int

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from syno.adaptation.pipeline.results import NetworkRow, Results, spread
+from syno.adaptation.pipeline.results import AdaptationResults, NetworkRow, spread
 
 Split = Literal["test", "validation"]
 Role = Literal["front", "rival", "original"]
@@ -31,17 +31,17 @@ class Series:
     points: tuple[Point, ...]
 
 
-def split_of(found: Results) -> Split:
+def split_of(found: AdaptationResults) -> Split:
     """The split of the plotted values: the test split if it was measured."""
     return "test" if all(each.row.test is not None for each in found.networks) else "validation"
 
 
-def axis_of(found: Results) -> str:
+def axis_of(found: AdaptationResults) -> str:
     """The label of the axis of the objective, without its unit."""
     return f"{found.objective.name} on the {split_of(found)} split"
 
 
-def series(found: Results) -> list[Series]:
+def series(found: AdaptationResults) -> list[Series]:
     """Return the rivals, one series a way, the adapted networks, and the original.
 
     Networks without a latency or a value on the split are left out, and so are empty series.

@@ -145,7 +145,7 @@ def _call(kernel: Kernel, channel: int, samples: int = 1) -> Call:
 
 
 @dataclass
-class Clock:
+class InterleavedTimer:
     """Measures networks in turns with the original network.
 
     engine: of `syno.engines`; example: an input with the batch as first dimension.

@@ -29,7 +29,7 @@ _FEWEST_STEPS, _FEWEST_BATCHES = 20, 4
 
 
 @dataclass(frozen=True)
-class Pace:
+class TrainingPace:
     """step_s: seconds of a training step; steps: of an epoch, or of a part of a text. value_s: of
     a measurement on the validation split; other_s: of what comes before the first step."""
 
@@ -74,7 +74,7 @@ class Lengths:
         def measure() -> dict[str, float]:
             return asdict(_pace(self._tuner, make()))
 
-        pace = Pace(**self._journal.once("pace", "", measure))
+        pace = TrainingPace(**self._journal.once("pace", "", measure))
 
         def decide() -> dict[str, int]:
             longest = self._journal.get("longest", "") or _longest(usual, self._grows)
@@ -92,7 +92,7 @@ class Lengths:
         if not self._budget.limited or pace is None:
             return ""
         trainings = networks * self._tuner.options.seeds
-        seconds = trainings * Pace(**pace).seconds(fidelity)
+        seconds = trainings * TrainingPace(**pace).seconds(fidelity)
         length = (
             f"{fidelity.steps:,} steps"
             if fidelity.steps is not None
@@ -113,7 +113,9 @@ def _longest(usual: Fidelity, grows: bool) -> dict[str, int]:
     return {"epochs": factor * (usual.epochs or 1)}
 
 
-def _length(usual: Fidelity, longest: dict[str, int], pace: Pace, seconds: float) -> dict[str, int]:
+def _length(
+    usual: Fidelity, longest: dict[str, int], pace: TrainingPace, seconds: float
+) -> dict[str, int]:
     """The longest length that takes at most so many seconds, as changes of a fidelity."""
     if _LATE * seconds >= pace.seconds(usual.changed(**longest)):
         return longest
@@ -148,7 +150,7 @@ class _Enough:
         return None
 
 
-def _pace(tuner: FineTuner, net: nn.Module) -> Pace:
+def _pace(tuner: FineTuner, net: nn.Module) -> TrainingPace:
     subject, enough = tuner.subject, _Enough()
     began = time.perf_counter()
     with tuner.kernels(net):
@@ -167,4 +169,4 @@ def _pace(tuner: FineTuner, net: nn.Module) -> Pace:
     assert state is not None
     # A training of fewer steps has no median.
     step_s = state.step_s or (ended - enough.first_at) / max(state.step, 1)
-    return Pace(step_s, state.steps, value_s, max(enough.first_at - began - step_s, 0.0))
+    return TrainingPace(step_s, state.steps, value_s, max(enough.first_at - began - step_s, 0.0))

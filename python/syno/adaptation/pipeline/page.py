@@ -11,7 +11,7 @@ from syno._util import numbers
 from syno._util.printable import printable
 from syno._util.tables import Table
 from syno.adaptation.pipeline.front import Series, axis_of, series
-from syno.adaptation.pipeline.results import Results, microseconds, slots_table
+from syno.adaptation.pipeline.results import AdaptationResults, microseconds, slots_table
 from syno.engines.tables import engines_table
 from syno.report import markup
 from syno.runs.files import write_text
@@ -35,13 +35,13 @@ _SLOTS_NOTE = (
 )
 
 
-def write_page(found: Results, path: Path) -> Path:
+def write_page(found: AdaptationResults, path: Path) -> Path:
     """Write the page. UserError if the file cannot be written."""
     write_text(path, render(found), "the report", "--report")
     return path
 
 
-def render(found: Results) -> markup.Markup:
+def render(found: AdaptationResults) -> markup.Markup:
     """The page with its style, script and chart."""
     figures = {"front-speedup": _front(found)}
     chart = markup.render("charts.html", charts=[("front-speedup", "Quality against latency")])
@@ -78,7 +78,7 @@ def _section(name: str, heading: str, content: markup.Markup, note: str = "") ->
     return {"name": name, "heading": heading, "content": content, "note": note}
 
 
-def _lead(found: Results) -> dict[str, object]:
+def _lead(found: AdaptationResults) -> dict[str, object]:
     best, show = found.best, found.objective.in_words
     return {
         "best": None if best is None else best.name,
@@ -104,7 +104,7 @@ def _table(table: Table) -> markup.Markup:
     return markup.render("table.html", columns=columns, rows=table.rows)
 
 
-def _slots(found: Results) -> list[markup.Markup]:
+def _slots(found: AdaptationResults) -> list[markup.Markup]:
     return [
         markup.render(
             "adaptation-slots.html",
@@ -117,7 +117,7 @@ def _slots(found: Results) -> list[markup.Markup]:
     ]
 
 
-def _front(found: Results) -> dict[str, Any]:
+def _front(found: AdaptationResults) -> dict[str, Any]:
     """The objective against the speed-up: networks, rivals, and the original."""
     shapes = itertools.cycle(_SHAPES)
     data = [
@@ -137,7 +137,7 @@ def _front(found: Results) -> dict[str, Any]:
     return {"data": data, "layout": layout}
 
 
-def _trace(found: Results, each: Series, shape: str) -> dict[str, Any]:
+def _trace(found: AdaptationResults, each: Series, shape: str) -> dict[str, Any]:
     """A series for the chart; shape: of the markers of a rival."""
     show, spread = found.objective.shown, found.objective.spread
     texts = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from syno._util import numbers
 from syno.adaptation.pipeline.front import axis_of, series
 from syno.adaptation.pipeline.pool import ORIGINAL
-from syno.adaptation.pipeline.results import Results
+from syno.adaptation.pipeline.results import AdaptationResults
 from syno.runs.figures import load_matplotlib, save_figure
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _LONGEST = 22  # characters of an operator's name
 _DPI = 160
 
 
-def save_picture(found: Results, path: Path) -> Path:
+def save_picture(found: AdaptationResults, path: Path) -> Path:
     """Write the plot (PNG or PDF). UserError if the file cannot be written."""
     load_matplotlib()
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ def save_picture(found: Results, path: Path) -> Path:
     return path
 
 
-def _front(axes: Axes, found: Results) -> None:
+def _front(axes: Axes, found: AdaptationResults) -> None:
     """The objective against the speed-up; bars are standard deviations over seeds."""
     markers = itertools.cycle(_MARKERS)
     scale = 100.0 if found.objective.is_share else 1.0
@@ -75,7 +75,7 @@ def _front(axes: Axes, found: Results) -> None:
     axes.legend(frameon=False, fontsize=8)
 
 
-def _slots(axes: Axes, found: Results) -> None:
+def _slots(axes: Axes, found: AdaptationResults) -> None:
     """The operator in each slot, darker the less of the layer's latency it needs."""
     slots = found.networks[0].slots
     shares = [

@@ -9,7 +9,7 @@ from typing import Protocol
 Progress = Callable[[int, int, str], None]
 
 
-class Observer(Protocol):
+class AdaptationObserver(Protocol):
     """Is told how far an adaptation is: the phase, and how much is done of it, and with what."""
 
     def __call__(self, phase: str, done: int, total: int, remark: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from syno.engines.compare import Comparison
+    from syno.engines.compare import EngineComparison
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
 _EXACT = 0.005  # a goal is missed by more than this share of it
@@ -116,7 +116,7 @@ class AdaptedNetwork:
 
 
 @dataclass
-class Results:
+class AdaptationResults:
     """What an adaptation has found, as `Adaptation` has it.
 
     study: the name of the study in the store. original: the network as it was. networks: one for
@@ -142,7 +142,7 @@ class Results:
     environment: Mapping[str, object] = field(default_factory=dict, repr=False)
     original_net: nn.Module | None = field(default=None, repr=False)
     example: torch.Tensor | None = field(default=None, repr=False)
-    engines: Comparison | None = field(default=None, repr=False)
+    engines: EngineComparison | None = field(default=None, repr=False)
 
     def network(self, name: str) -> AdaptedNetwork:
         """The network of a goal. UserError that lists the names."""

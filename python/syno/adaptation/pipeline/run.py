@@ -15,17 +15,17 @@ from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
 from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
-from syno.adaptation.pipeline.latency import Clock
+from syno.adaptation.pipeline.latency import InterleavedTimer
 from syno.adaptation.pipeline.length import Lengths
 from syno.adaptation.pipeline.pool import Candidate, candidates
-from syno.adaptation.pipeline.progress import Observer, Progress, silent
+from syno.adaptation.pipeline.progress import AdaptationObserver, Progress, silent
 from syno.adaptation.pipeline.recorder import Recorder
 from syno.adaptation.pipeline.results import NetworkRow
 from syno.adaptation.pipeline.scores import Scorer
-from syno.adaptation.pipeline.screening import Entry, Fits, fitted, screened
+from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate, fitted, screened
 from syno.adaptation.pipeline.selection import Selector, Totals
-from syno.adaptation.pipeline.source import Source
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.source import AdaptationSource
+from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions, TimingOptions, TrainOptions
@@ -45,26 +45,26 @@ class Scored:
     original: NetworkRow
     kinds: Mapping[str, Kind]
     pool: Sequence[Candidate]
-    entries: Mapping[str, Sequence[Entry]]
+    entries: Mapping[str, Sequence[ScreenedCandidate]]
     errors: Mapping[str, Mapping[str, float]]
     one_slot: Mapping[str, Mapping[str, float]]
     fits: Fits
     selector: Selector
 
 
-class Run:
+class AdaptationRun:
     """An adaptation that runs, with what all of its steps use."""
 
     def __init__(
         self,
-        subject: Subject,
-        source: Source,
+        subject: AdaptationSubject,
+        source: AdaptationSource,
         options: AdaptOptions,
         journal: AdaptationJournal,
         budget: Budget,
         store: Store,
         seed: int,
-        progress: Observer,
+        progress: AdaptationObserver,
         *,
         grows: bool,
     ) -> None:
@@ -78,7 +78,7 @@ class Run:
             options.activation_mib << 20,
         )
         self.lengths = Lengths(self.tuner, budget, grows=grows)
-        self.clock = Clock(
+        self.clock = InterleavedTimer(
             subject.original, subject.example, options.engine, options.threads, options.rounds
         )
 
@@ -161,7 +161,7 @@ class Run:
     def _selector(
         self,
         kinds: Mapping[str, Kind],
-        entries: Mapping[str, Sequence[Entry]],
+        entries: Mapping[str, Sequence[ScreenedCandidate]],
         errors: Mapping[str, Mapping[str, float]],
         fits: Fits,
         original: NetworkRow,
@@ -202,7 +202,9 @@ class Run:
 
 
 @contextmanager
-def started(source: Source, given: AdaptationArguments, *, grows: bool = False) -> Iterator[Run]:
+def started(
+    source: AdaptationSource, given: AdaptationArguments, *, grows: bool = False
+) -> Iterator[AdaptationRun]:
     """Begin an adaptation, or continue it, and note its end."""
     options, note = _possible(given.options)
     store, seed = given.store, given.seed
@@ -221,7 +223,7 @@ def started(source: Source, given: AdaptationArguments, *, grows: bool = False) 
             observer = given.progress or silent
             observer("study", 0, 1, journal.study.name)
             budget = Budget(given.hours, journal)
-            run = Run(
+            run = AdaptationRun(
                 subject, source, options, journal, budget, opened, seed, observer, grows=grows
             )
             if note is not None:

@@ -23,8 +23,8 @@ from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.pool import ORIGINAL, Candidate
 from syno.adaptation.pipeline.progress import Progress
-from syno.adaptation.pipeline.screening import Entry, Fits, best_for
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate, best_for
+from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.options import AdaptOptions
 
 # So many candidates of a slot are measured on more samples, and with so many times as many.
@@ -44,9 +44,9 @@ class Scorer:
     entries: the candidates of each kind of slot. fits: their weights.
     """
 
-    subject: Subject
+    subject: AdaptationSubject
     kinds: Mapping[str, Kind]
-    entries: Mapping[str, Sequence[Entry]]
+    entries: Mapping[str, Sequence[ScreenedCandidate]]
     fits: Fits
     options: AdaptOptions
     scope: Scope
@@ -150,7 +150,7 @@ class Scorer:
         return min(max(int(share * count), _FEWEST), count)
 
     def _distances(
-        self, entries: Sequence[Entry], slot: str, count: int, over: Callable[[], bool]
+        self, entries: Sequence[ScreenedCandidate], slot: str, count: int, over: Callable[[], bool]
     ) -> dict[str, float]:
         """Distances of the network with one slot replaced: on few samples, of the best on more."""
         found = {ORIGINAL: 0.0}
@@ -164,10 +164,12 @@ class Scorer:
             found[name] = self.subject.quality(nets[name], count).divergence
         measured = [each for each in others if each.candidate.name in nets]
 
-        def far(entry: Entry) -> float:
+        def far(entry: ScreenedCandidate) -> float:
             return found[entry.candidate.name]
 
-        for place in best_for(measured, Entry.cost, far, self.scope.limited, _FINALISTS):
+        for place in best_for(
+            measured, ScreenedCandidate.cost, far, self.scope.limited, _FINALISTS
+        ):
             if over():
                 break
             name = measured[place].candidate.name
@@ -203,7 +205,7 @@ def _sensitivity(pairs: Sequence[tuple[float, float]]) -> float:
     return max(sum(far * error for far, error in pairs) / max(energy, 1e-30), 0.0)
 
 
-def _middle(entries: Sequence[Entry], scores: Mapping[str, float]) -> Candidate | None:
+def _middle(entries: Sequence[ScreenedCandidate], scores: Mapping[str, float]) -> Candidate | None:
     """The operator of the middle cost, of those with a score; None where there is none."""
     operators = [
         e.candidate for e in entries if e.candidate.is_operator and e.candidate.name in scores

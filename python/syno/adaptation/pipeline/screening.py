@@ -22,7 +22,7 @@ import torch
 from syno._util.errors import UserError
 from syno.adaptation.activations import Activations
 from syno.adaptation.factors import Factors
-from syno.adaptation.fit import Fit, Shared
+from syno.adaptation.fit import Fit, SharedSums
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import AdaptationJournal, Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
@@ -62,7 +62,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Entry:
+class ScreenedCandidate:
     """A candidate in a kind of slot. error: of the fit there, relative to the layer's results."""
 
     candidate: Candidate
@@ -84,7 +84,7 @@ class Fits:
         self._kinds = by_slot(kinds)
         self._kept: dict[tuple[str, str], Fit] = {}
         # Of the slot that was fitted last: those of all slots would not fit into memory.
-        self._shared = "", Shared()
+        self._shared = "", SharedSums()
 
     def fit(self, slot: str, candidate: Candidate, activations: Activations | None = None) -> Fit:
         """The fit of an operator in a slot, or a short one to other activations from there on."""
@@ -92,7 +92,7 @@ class Fits:
         binding = self._kinds[slot].binding(candidate)
         if key not in self._kept:
             if self._shared[0] != slot:
-                self._shared = slot, Shared()
+                self._shared = slot, SharedSums()
             self._kept[key] = fit_layer(
                 candidate.operator,
                 binding,
@@ -122,14 +122,14 @@ def screened(
     budget: Budget,
     seed: int,
     progress: Progress,
-) -> tuple[dict[str, list[Entry]], list[Candidate]]:
+) -> tuple[dict[str, list[ScreenedCandidate]], list[Candidate]]:
     """The entries of each kind of slot, the original layer first, and the pool with mutations.
 
     Candidates are kept by what the goals limit alone: measured times, which vary from run to run,
     decide nothing about goals for MACs or parameters.
     """
     limited = scope.limited
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[ScreenedCandidate]] = {}
     grown = list(pool)
     costs = {kind.name: _by_macs(kind, pool) for kind in kinds.values()}
     out: set[str] = set()  # candidates that are not among the best of the first kind
@@ -164,7 +164,9 @@ def screened(
         seconds = max(seconds / 4, (time.perf_counter() - began) / count)
         by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *grown)}
         found[kind.name] = [
-            Entry(by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"])
+            ScreenedCandidate(
+                by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"]
+            )
             for row in rows
         ]
     progress(len(kinds), len(kinds), "")
@@ -257,7 +259,7 @@ def _ordered(
 
 def fitted(
     kinds: Mapping[str, Kind],
-    entries: Mapping[str, Sequence[Entry]],
+    entries: Mapping[str, Sequence[ScreenedCandidate]],
     fits: Fits,
     scope: Scope,
     budget: Budget,
@@ -286,11 +288,11 @@ def fitted(
 def _fitted(
     fits: Fits,
     slot: str,
-    entries: Sequence[Entry],
+    entries: Sequence[ScreenedCandidate],
     limited: Sequence[str],
     over: Callable[[], bool],
 ) -> dict[str, float]:
-    first = best_for(entries, Entry.cost, lambda each: each.error, limited, _LEAST)
+    first = best_for(entries, ScreenedCandidate.cost, lambda each: each.error, limited, _LEAST)
     order = [*first, *(place for place in range(len(entries)) if place not in first)]
     found: dict[str, float] = {}
     for number, place in enumerate(order):
@@ -323,15 +325,17 @@ def _screened(
     if kind.removable:
         rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], _error_without_layer(activations)))
     entries = [
-        Entry(each, *costs[each], times[each.name], errors[each])
+        ScreenedCandidate(each, *costs[each], times[each.name], errors[each])
         for each in errors
         if each.name in times
     ]
     most = {LATENCY: _FASTER * own, MACS: kind.macs, PARAMS: kind.params}
-    kept: dict[Entry, None] = {}
+    kept: dict[ScreenedCandidate, None] = {}
     for name in limited:
         less = [each for each in entries if each.cost(name) < most[name]]
-        places = best_for(less, Entry.cost, lambda each: each.error, [name], options.keep)
+        places = best_for(
+            less, ScreenedCandidate.cost, lambda each: each.error, [name], options.keep
+        )
         kept |= dict.fromkeys(less[place] for place in places)
     for each in sorted(kept, key=lambda each: (each.cost(limited[0]), each.error)):
         rows.append(_row(each.candidate, each.macs, each.params, each.latency_ms, each.error))
@@ -377,7 +381,7 @@ def _rough_errors(
     """Errors of rough fits by name, without those of operators that say nothing of the layer."""
     part = _part(activations)
     errors: dict[str, float] = {}
-    shared = Shared()
+    shared = SharedSums()
     for each in costs:
         if len(errors) >= _LEAST and over():
             break
@@ -391,7 +395,7 @@ def _rough(
     operator: Operator,
     binding: Mapping[str, int],
     activations: Activations,
-    shared: Shared,
+    shared: SharedSums,
 ) -> float | None:
     """The error of a rough fit; None for an operator that is too large to fit."""
     try:

@@ -24,10 +24,10 @@ from syno.adaptation.pipeline.goals import SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
-from syno.adaptation.pipeline.latency import Clock, NetworkLatency
+from syno.adaptation.pipeline.latency import InterleavedTimer, NetworkLatency
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
-from syno.adaptation.pipeline.screening import Entry, Fits
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate
+from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.options import AdaptOptions
 from syno.study.fronts import LATENCY, MACS, PARAMS
 
@@ -75,15 +75,15 @@ class Selector:
 
     def __init__(
         self,
-        subject: Subject,
+        subject: AdaptationSubject,
         kinds: Mapping[str, Kind],
-        entries: Mapping[str, Sequence[Entry]],
+        entries: Mapping[str, Sequence[ScreenedCandidate]],
         scores: Mapping[str, Mapping[str, float]],
         dependence: Mapping[tuple[str, str], float],
         totals: Totals,
         fits: Fits,
         options: AdaptOptions,
-        clock: Clock,
+        clock: InterleavedTimer,
         scope: Scope,
     ) -> None:
         self._subject, self._kinds, self._fits = subject, kinds, fits
@@ -157,7 +157,7 @@ class Selector:
         """The candidates of a choice by name."""
         return {slot: self.entry(slot, name).candidate for slot, name in selected.items()}
 
-    def entry(self, slot: str, name: str) -> Entry:
+    def entry(self, slot: str, name: str) -> ScreenedCandidate:
         """The candidate of a slot with a name, and what it costs there."""
         return next(e for e in self.entries[slot] if e.candidate.name == name)
 

@@ -11,7 +11,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.adaptation.activations import checked_originals
 from syno.adaptation.pipeline.arguments import AdaptationArguments
-from syno.adaptation.pipeline.subject import Subject
+from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData
 from syno.network.placeholder import slots
@@ -29,7 +29,7 @@ _DIGITS = {"resolution": 8, "holdout": 0.25, "epochs": 6}
 
 
 @dataclass
-class Source:
+class AdaptationSource:
     """A network with its data, before anything is computed.
 
     name: for the name of the study. model, model_options, data_name, data_dir: how the network is
@@ -45,9 +45,9 @@ class Source:
     data_name: str | None = None
     data_dir: str | None = None
 
-    def subject(self) -> Subject:
+    def subject(self) -> AdaptationSubject:
         """The network as a subject of fits."""
-        return Subject(self.network, self.data, self.fidelity)
+        return AdaptationSubject(self.network, self.data, self.fidelity)
 
     def settings(self) -> dict[str, Any]:
         """What a store keeps of it."""
@@ -74,7 +74,7 @@ class Source:
         return None
 
 
-def checked_source(given: AdaptationArguments) -> Source:
+def checked_source(given: AdaptationArguments) -> AdaptationSource:
     """Check the arguments of `syno.adapt`, and load the data.
 
     Raises UserError for what does not go together.
@@ -107,7 +107,7 @@ def checked_source(given: AdaptationArguments) -> Source:
         found = _checked_fidelity(given.fidelity, _USUAL["custom"], {})
         network = Network.custom(module, own, seed)  # type: ignore[arg-type]
         name = type(module).__name__.lower()
-        return Source(f"{name}-{own.name}", network, own, found)
+        return AdaptationSource(f"{name}-{own.name}", network, own, found)
     assert isinstance(data, str)
     usual = _USUAL[_task(data, data_dir)]
     found = _checked_fidelity(given.fidelity, usual, _changes(data, before, module))
@@ -118,7 +118,7 @@ def checked_source(given: AdaptationArguments) -> Source:
     else:
         network = Network.given(module, loaded, seed, size=size, context=context)  # type: ignore[arg-type]
     label = model or type(module).__name__.lower()
-    return Source(
+    return AdaptationSource(
         f"{label}-{loaded.name if not isinstance(loaded, Records) else loaded.folder.name}",
         network,
         loaded,

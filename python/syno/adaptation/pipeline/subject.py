@@ -19,7 +19,7 @@ from syno.data.custom import CustomData
 from syno.network.placeholder import slots
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.study.evaluate.network import Network
-from syno.train import Fidelity, Task, make_task
+from syno.train import Fidelity, TrainingTask, make_task
 from syno.train.checkpoint import tensor_bytes
 from syno.train.custom import class_dimension
 from syno.train.distillation import divergence, relative_error
@@ -45,7 +45,7 @@ class Quality:
     divergence: float
 
 
-class Subject:
+class AdaptationSubject:
     """A trained network with slots, and its data.
 
     network: with the template, whose slots hold their original layers.
@@ -58,7 +58,7 @@ class Subject:
     ) -> None:
         self.network, self.data, self.fidelity = network, data, fidelity
         self.original = network.original().eval().requires_grad_(False)
-        self.task: Task = make_task(data, fidelity)
+        self.task: TrainingTask = make_task(data, fidelity)
         self.objective = _objective(data)
         self.example = network.inputs(1)
         self._wanted: dict[int, torch.Tensor] = {}

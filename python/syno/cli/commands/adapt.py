@@ -18,7 +18,7 @@ from syno.study_options import AdaptationOptions
 if TYPE_CHECKING:
     from syno.adaptation.pipeline.adaptation import Adaptation
     from syno.adaptation.pipeline.arguments import AdaptationArguments
-    from syno.adaptation.pipeline.progress import Observer
+    from syno.adaptation.pipeline.progress import AdaptationObserver
     from syno.study.results import StudyResults
     from syno.train import Fidelity
 
@@ -151,7 +151,7 @@ def command(given: _Arguments) -> int:
     return framework.OK if found.best is not None else framework.NEGATIVE
 
 
-def watch(move: output.Move) -> Observer:
+def watch(move: output.Move) -> AdaptationObserver:
     """An observer that moves a progress bar, and states the command that resumes the study."""
 
     def watch(phase: str, done: int, total: int, remark: str) -> None:

@@ -17,7 +17,7 @@ from syno.store.environment import capture_environment
 if TYPE_CHECKING:
     import torch
 
-    from syno.engines.compare import Comparison
+    from syno.engines.compare import EngineComparison
     from syno.engines.engine import Engine
 
 
@@ -106,17 +106,17 @@ def _engines(names: Sequence[str], schedules: Path | None) -> list[str | Engine]
     if schedules is None:
         return list(names)
     from syno.engines import engine
-    from syno.engines.tvm import Tvm
+    from syno.engines.tvm import TvmEngine
 
-    if Tvm.name not in names:
+    if TvmEngine.name not in names:
         raise UserError(
             "--schedules is for the engine tvm\n  expected: --engines with tvm among them"
         )
-    engine.get(Tvm.name)
-    return [Tvm(schedules) if name == Tvm.name else name for name in names]
+    engine.get(TvmEngine.name)
+    return [TvmEngine(schedules) if name == TvmEngine.name else name for name in names]
 
 
-def _print(found: Comparison, model: str, batch: int) -> None:
+def _print(found: EngineComparison, model: str, batch: int) -> None:
     from syno.engines.engine import without
     from syno.engines.tables import engines_table
 
@@ -130,7 +130,7 @@ def _print(found: Comparison, model: str, batch: int) -> None:
         output.echo(f"{network} in {engine}: not measured: {reason}")
 
 
-def _described(found: Comparison, model: str, example: torch.Tensor) -> dict[str, object]:
+def _described(found: EngineComparison, model: str, example: torch.Tensor) -> dict[str, object]:
     """Everything that was measured, as plain values, with the machine."""
     return {
         "model": model,

@@ -16,7 +16,7 @@ from syno.operands.layers import ORIGINAL
 from syno.operands.options import Operand
 
 if TYPE_CHECKING:
-    from syno.codegen.export.formats import Subject
+    from syno.codegen.export.formats import ExportSubject
     from syno.measure.plan_choices import PlanChoices
 
 Image = tuple[int, int]  # channels and size
@@ -201,7 +201,7 @@ def command(given: _Arguments) -> int:
     return framework.OK if run is None or run.passed else framework.NEGATIVE
 
 
-def _key(subject: Subject) -> str | None:
+def _key(subject: ExportSubject) -> str | None:
     """Return the key of the operator that is exported; None for a network without one."""
     from syno.operators.layer import Layer
 
@@ -210,7 +210,7 @@ def _key(subject: Subject) -> str | None:
     return layers[0].operator.key if layers else None
 
 
-def _network(given: _Arguments, name: str, plans: PlanChoices) -> Subject:
+def _network(given: _Arguments, name: str, plans: PlanChoices) -> ExportSubject:
     """Return a model with initial weights, or the network of a study, trained as there."""
     from syno.codegen.export.write import network_subject
     from syno.operators.specification import checked_binding

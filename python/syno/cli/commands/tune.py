@@ -15,7 +15,7 @@ from syno._util.options import Options, option
 from syno.cli import framework, options, output
 
 if TYPE_CHECKING:
-    from syno.tune import Grid, GridRun, Task
+    from syno.tune import Grid, GridRun, TuningTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +171,8 @@ def _back_ends(names: str) -> tuple[str, ...]:
     return wanted
 
 
-def _clear(tasks: Sequence[Task], given: _Arguments) -> None:
-    from syno.tune.results import Results, stored
+def _clear(tasks: Sequence[TuningTask], given: _Arguments) -> None:
+    from syno.tune.results import TaskFiles, stored
 
     found = stored(tasks)
     if given.dry_run:
@@ -185,11 +185,11 @@ def _clear(tasks: Sequence[Task], given: _Arguments) -> None:
     ):
         raise UserError("nothing was deleted\n  what to do: leave out --clear, or confirm it")
     for task in found:
-        if not Results(task).remove():
+        if not TaskFiles(task).remove():
             output.say(f"kept '{task.folder}': it has files that Syno did not write")
 
 
-def _show(tasks: Sequence[Task], given: _Arguments) -> int:
+def _show(tasks: Sequence[TuningTask], given: _Arguments) -> int:
     from syno.tune.tables import obstacle, state, tasks_table
 
     if given.as_json:

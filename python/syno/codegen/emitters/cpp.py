@@ -17,7 +17,7 @@ class _Options(TypedDict, total=False):
     cache_floats: int
 
 
-class Cpp:
+class CppEmitter:
     """Translation units as `emit_cpp` writes them; all cases of a build in one.
 
     cache_floats: of `emit_cpp`; None is its default.
@@ -76,4 +76,4 @@ class _Checked:
         return one
 
 
-EMITTER = Cpp()
+EMITTER = CppEmitter()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-class PyTorch:
+class PyTorchEmitter:
     """Modules as `Operator.source` writes them."""
 
     name = "pytorch"
@@ -93,4 +93,4 @@ class _Module:
         return y
 
 
-EMITTER = PyTorch()
+EMITTER = PyTorchEmitter()

@@ -16,7 +16,7 @@ from syno.codegen.native.training import TrainingKernel, compile_trainings, on_a
 _NAME = "syno_operator"
 
 
-class Training:
+class TrainingEmitter:
     """Translation units as `emit_training` writes them; all cases of a build in one.
 
     options: of `emit_training`, such as `images`.
@@ -100,4 +100,4 @@ def _floats(array: Array) -> NDArray[np.float32]:
     return np.asarray(array, np.float32, order="C")
 
 
-EMITTER = Training()
+EMITTER = TrainingEmitter()

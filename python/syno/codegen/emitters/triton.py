@@ -23,7 +23,7 @@ from syno.codegen.emitters.triton_worker import QUESTION
 from syno.runs import framing, helper_process
 
 
-class Triton:
+class TritonEmitter:
     """Files with `syno_operator`, as `_core.emit_triton` writes them."""
 
     name = "triton"
@@ -117,4 +117,4 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 
 _WORKER = _Worker()
-EMITTER = Triton()
+EMITTER = TritonEmitter()

@@ -19,7 +19,7 @@ from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
 _TOGETHER = 100
 
 
-class Tvm:
+class TvmEmitter:
     """Files with `prim_func`, as `_core.emit_tvm` writes them."""
 
     name = "tvm"
@@ -52,13 +52,13 @@ class Tvm:
 class PrimFunc(Protocol):
     """What is used of TVM's functions."""
 
-    params: Sequence[Buffer]
+    params: Sequence[TensorParameter]
 
     def with_attr(self, name: str, value: object) -> PrimFunc:
         """A copy with an attribute."""
 
 
-class Buffer(Protocol):
+class TensorParameter(Protocol):
     """A parameter of one."""
 
     shape: Sequence[SupportsInt]
@@ -135,4 +135,4 @@ class _Compiled:
         return result
 
 
-EMITTER = Tvm()
+EMITTER = TvmEmitter()

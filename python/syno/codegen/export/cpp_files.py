@@ -13,7 +13,7 @@ import numpy as np
 from syno import _core
 from syno._util.errors import InternalError, UserError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.codegen.native import find_compiler, find_tuning
@@ -90,7 +90,7 @@ class CppFiles:
         """Always: a compiler is needed to use the files, not to write them."""
         return None
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes the three files; functions are called syno_FILE_..."""
         layer = _layer(subject)
         code = files.with_suffix(path, self.suffix)
@@ -104,7 +104,7 @@ class CppFiles:
         write_text(code, source)
         return Exported(code, weights, header)
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+    def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Compiles the file and compares it with the module at several batch sizes."""
         try:
             compiler = find_compiler()
@@ -134,7 +134,7 @@ class CppFiles:
 FORMATS = {"cpp": CppFiles()}
 
 
-def _layer(subject: Subject) -> Layer:
+def _layer(subject: ExportSubject) -> Layer:
     if subject.layer is None:
         raise InternalError("the format 'cpp' supports only operators")
     return subject.layer

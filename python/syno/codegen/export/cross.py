@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from syno._util.errors import UserError
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.runs.files import write_whole
@@ -117,7 +117,7 @@ def build(exported: Exported, target: str) -> Path:
 
 
 def check(
-    exported: Exported, subject: Subject, target: str, *, tolerance: float = TOLERANCE
+    exported: Exported, subject: ExportSubject, target: str, *, tolerance: float = TOLERANCE
 ) -> IsolatedRun:
     """Run an exported .cpp in an emulator of a target, and compare it with the module.
 
@@ -168,7 +168,7 @@ def check(
     )
 
 
-def _program(exported: Exported, subject: Subject) -> str:
+def _program(exported: Exported, subject: ExportSubject) -> str:
     """A program with the code that runs one example."""
     name = "syno_" + re.sub(r"\W", "_", exported.code.stem, flags=re.ASCII)
     x, y = examples(subject)[0]

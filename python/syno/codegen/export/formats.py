@@ -32,7 +32,7 @@ _MODULES = {
 
 
 @dataclass(frozen=True)
-class Subject:
+class ExportSubject:
     """What is exported.
 
     module: on the CPU, in evaluation mode; x: an example of its input; batch: whether it takes any
@@ -58,7 +58,7 @@ class Subject:
     target: str | None = None
     schedules: Path | None = None
 
-    def with_batch(self, size: int) -> Subject:
+    def with_batch(self, size: int) -> ExportSubject:
         """The same with a fixed size of the first dimension. UserError where that is no batch."""
         import torch
 
@@ -104,10 +104,10 @@ class Format(Protocol):
     def available(self) -> str | None:
         """None, or why it cannot be written here and what to do, in words for the user."""
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes the files, each in one step. UserError for an unusable path."""
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+    def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Runs the files in a process without Syno and compares what they compute."""
 
 

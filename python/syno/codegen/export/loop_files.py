@@ -11,7 +11,7 @@ import numpy as np
 from syno import _core
 from syno._util.errors import InternalError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 from syno.codegen.export.torch_files import filled, save_tensors, tensors
 from syno.runs.files import write_text, write_whole
@@ -37,7 +37,7 @@ class _LoopFiles:
         """Always: the package is needed to run the file, not to write it."""
         return None
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes both files; the second one also holds an example for `python FILE.py`."""
         layer = subject.layer
         if layer is None:
@@ -53,7 +53,7 @@ class _LoopFiles:
         write_text(code, text)
         return Exported(code, weights)
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+    def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Runs the file, which compares itself with outputs of the reference interpreter."""
         if importlib.util.find_spec(self.name) is None:
             return IsolatedRun(

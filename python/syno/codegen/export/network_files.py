@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.programs import TOLERANCE, examples, quietly, traced
 from syno.codegen.export.torch_files import PythonFiles
 
@@ -27,7 +27,7 @@ class TorchNetwork(PythonFiles):
     name = "torch-network"
     networks = True
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes both files; the examples are what the network gives now."""
         code = files.with_suffix(path, self.suffix)
         graph = _graph(subject)
@@ -43,7 +43,7 @@ class TorchNetwork(PythonFiles):
 FORMATS = {"torch-network": TorchNetwork()}
 
 
-def _graph(subject: Subject) -> fx.GraphModule:
+def _graph(subject: ExportSubject) -> fx.GraphModule:
     """The network as a graph of operators of torch, without the forms of arguments and results."""
     from torch import fx
 
@@ -77,7 +77,7 @@ def _tensors(graph: fx.GraphModule) -> dict[str, torch.Tensor]:
     return found
 
 
-def _source(subject: Subject, graph: fx.GraphModule, tensors: dict[str, torch.Tensor]) -> str:
+def _source(subject: ExportSubject, graph: fx.GraphModule, tensors: dict[str, torch.Tensor]) -> str:
     from torch import nn
 
     code = graph.graph.python_code("self")

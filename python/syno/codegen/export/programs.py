@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.native import no_compiler
 from syno.runs.cache_folder import use_private_compiler_caches
@@ -71,7 +71,7 @@ class _Program:
         """torch alone is enough."""
         return None
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Traces the module and writes it."""
         code = files.with_suffix(path, self.suffix)
         program = traced(subject)
@@ -83,7 +83,7 @@ class _Program:
         """Writes a traced module."""
         raise NotImplementedError
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+    def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Compares with the module at several batch sizes."""
         import torch
 
@@ -179,7 +179,7 @@ def load(path):
 FORMATS: dict[str, _Program] = {f.name: f for f in (TorchExport(), Onnx(), Aoti())}
 
 
-def traced(subject: Subject) -> ExportedProgram:
+def traced(subject: ExportSubject) -> ExportedProgram:
     """The module as a graph; with what depends on weights alone computed, where that is asked for.
 
     UserError where torch cannot trace it.
@@ -211,7 +211,7 @@ def traced(subject: Subject) -> ExportedProgram:
     return program
 
 
-def _computes_one(program: ExportedProgram, subject: Subject) -> bool:
+def _computes_one(program: ExportedProgram, subject: ExportSubject) -> bool:
     """Whether the graph is that of one sample, too: torch takes any size to be at least two."""
     from syno._util.network_copy import copy_network
     from syno._util.trial_calls import agree, random_like
@@ -248,7 +248,7 @@ def _folded(program: ExportedProgram) -> nn.Module:
     return Folded()
 
 
-def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def examples(subject: ExportSubject) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Inputs of several batch sizes, and what the reference computes of them."""
     import torch
 
@@ -265,7 +265,7 @@ def examples(subject: Subject) -> list[tuple[torch.Tensor, torch.Tensor]]:
     return found
 
 
-def _token_ids(subject: Subject) -> torch.Tensor:
+def _token_ids(subject: ExportSubject) -> torch.Tensor:
     """Token ids that every embedding knows; those of the example where there is no embedding."""
     import torch
     from torch import nn

@@ -10,7 +10,7 @@ import numpy as np
 
 from syno._util.errors import InternalError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 from syno.runs.files import write_text, write_whole
 
@@ -37,7 +37,7 @@ class PythonFiles:
         """Always: Syno depends on torch and safetensors."""
         return None
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+    def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Runs the file, which compares itself with the examples beside it."""
         return run_without_syno([exported.code])
 
@@ -54,7 +54,7 @@ class TorchFiles(PythonFiles):
 
     name = "torch"
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes both files; the example is of the reference interpreter."""
         layer = subject.layer
         if layer is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from syno._util.arguments import SEED, checked, flag, integer, optional, path, text
 from syno._util.errors import UserError, first_line
 from syno.codegen.export import formats
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.operators.operator import Operator
 from syno.operators.specification import Binding
 
@@ -127,7 +127,7 @@ def operator_subject(
     seed: int,
     plan: int | None = None,
     fold_weights: bool = False,
-) -> Subject:
+) -> ExportSubject:
     """An operator as something to write. UserError as in `export`."""
     import torch
 
@@ -136,7 +136,7 @@ def operator_subject(
     shape = layer.operator.shapes(layer.binding).input
     batch = layer.operator.batch is not None
     x = torch.zeros([_TRACED_BATCH, *shape[1:]] if batch else shape)
-    return Subject(
+    return ExportSubject(
         module=_written(layer.kernel),
         x=x,
         batch=batch,
@@ -154,7 +154,7 @@ def network_subject(
     *,
     plan_of: Callable[[Layer], int] = lambda layer: layer.plan,
     fold_weights: bool = False,
-) -> Subject:
+) -> ExportSubject:
     """A network as something to write; it stays as it is.
 
     plan_of: the number of the plan of each operator in it.
@@ -181,7 +181,9 @@ def network_subject(
             holder, _, last = name.rpartition(".")
             made = _under(layer, plan_of(layer), fold_weights or layer.fold_weights)
             setattr(module.get_submodule(holder), last, made)
-    return Subject(module, x if batch else example, batch, None, seed, reference, fold_weights)
+    return ExportSubject(
+        module, x if batch else example, batch, None, seed, reference, fold_weights
+    )
 
 
 def _run_first(module: nn.Module, x: torch.Tensor) -> None:

@@ -90,7 +90,7 @@ def verify(
     chosen = usable(emitter)
     case = Case(operator.canonical, operator.complete(binding))
     text = chosen.source(case) if source is None else source
-    comparison = Comparison(chosen, _with_batch(chosen, case), seed)
+    comparison = CodeComparison(chosen, _with_batch(chosen, case), seed)
     failure = ""
     try:
         comparison.check(build(chosen, [case], [text])[0])
@@ -148,7 +148,7 @@ def described(case: Case, seed: int, mismatch: Exception | str) -> str:
     )
 
 
-class Comparison:
+class CodeComparison:
     """One comparison of code with the interpreter.
 
     max_error: the largest error in float32 so far; positions: the outputs that are compared.

@@ -17,7 +17,7 @@ from syno._util.json_types import JsonObject
 from syno._util.torch_threads import torch_threads
 from syno.codegen.emitters import Case, Code, Emitter
 from syno.codegen.verify.check import (
-    Comparison,
+    CodeComparison,
     MismatchError,
     build,
     described,
@@ -231,7 +231,7 @@ def _difference(
     other = {name: binding[name] % 3 + 1 for name in free_sizes(emitter, operator)}
     largest = 0.0
     for run in (case, Case(operator, binding | other))[: 2 if other else 1]:
-        comparison = Comparison(emitter, run, seed)
+        comparison = CodeComparison(emitter, run, seed)
         try:
             comparison.check(function)
         except MismatchError as mismatch:

@@ -8,7 +8,7 @@ from torch import fx
 from syno.inference.library.builder import Builder
 from syno.inference.library.elementwise import between, formula
 from syno.inference.library.program import Value, number
-from syno.inference.library.registry import Code
+from syno.inference.library.registry import Lowering
 from syno.inference.library.registry import code as _code
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.epilogues import activation_of
@@ -64,7 +64,7 @@ def _activation(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
 
 
 # How nodes are computed that are activations of epilogues.
-ACTIVATION = Code(_activation)
+ACTIVATION = Lowering(_activation)
 
 
 @_code(_aten.leaky_relu.default)

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
-from syno.inference.library.program import Address, Program, Step, Value
+from syno.inference.library.program import Address, Program, TeamStep, Value
 from syno.inference.trace import module_name
 
 INSTEAD = "what to do: use syno.compile, where it stays PyTorch, or the format aoti"
@@ -57,7 +57,7 @@ class Builder:
         about: str,
     ) -> Value:
         """Add a step of plain code, and return what it writes."""
-        self.program.steps.append(Step(code, tuple(reads), writes, about))
+        self.program.steps.append(TeamStep(code, tuple(reads), writes, about))
         return writes
 
     def reshaped(self, value: Value, shape: list[int]) -> Value:

@@ -12,7 +12,7 @@ import torch
 from syno._util.errors import UserError
 from syno.codegen.export import files
 from syno.codegen.export.cpp_files import function_name
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import examples
 from syno.inference.library.load import compiled
@@ -67,7 +67,7 @@ class CppNetwork:
         """Always: a compiler is needed to use the files, not to write them."""
         return None
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes the three files; functions are called syno_FILE_..."""
         if not subject.batch:
             raise UserError(
@@ -89,7 +89,7 @@ class CppNetwork:
         write_text(code, source.code)
         return Exported(code, weights, header)
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+    def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Compiles the file and compares it with the module at several batch sizes."""
         assert exported.weights is not None
         try:

@@ -30,8 +30,8 @@ from syno.inference.library.builder import (
     first_result,
     type_of,
 )
-from syno.inference.library.program import Buffer, Call, Program, Value
-from syno.inference.library.registry import CODE, Code
+from syno.inference.library.program import Buffer, KernelCall, Program, Value
+from syno.inference.library.registry import CODE, Lowering
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.clean import constants
 from syno.inference.passes.epilogues import activation_of
@@ -145,7 +145,7 @@ class _Lowering(Builder):
                 raise InternalError(f"the layer {layer.name} of {expected} has {value.shape}")
         if residual is not None and residual.shape != writes.shape:
             raise InternalError(f"the layer {layer.name} adds {residual.shape} to {writes.shape}")
-        call = Call(number, operands[0], held, residual, writes, about, samples)
+        call = KernelCall(number, operands[0], held, residual, writes, about, samples)
         self.program.steps.append(call)
         return writes
 
@@ -188,7 +188,7 @@ class _Lowering(Builder):
             raise InternalError(f"'{node.target}' gives {found.shape}, not {list(result.shape)}")
         self.values[node] = [found, *[None] * (len(node.meta["val"]) - 1)] if several else found
 
-    def _check_types(self, node: fx.Node, result: torch.Tensor, made: Code) -> None:
+    def _check_types(self, node: fx.Node, result: torch.Tensor, made: Lowering) -> None:
         operands = [self.get(each) for each in node.all_input_nodes]
         if not made.ids:
             check_operands(operands)

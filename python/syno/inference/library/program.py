@@ -77,7 +77,7 @@ Address = Callable[[Value], str]
 
 
 @dataclass(frozen=True)
-class Step:
+class TeamStep:
     """What a team does before it waits.
 
     code: C++ with the expressions that `Address` gives for values; about: for a comment.
@@ -90,7 +90,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """A call of the kernel of a layer, whose phases a team shares.
 
     samples: how many an image has for it, one after another, such as frames or windows.
@@ -114,7 +114,7 @@ class Call:
 class Program:
     """Steps from an input to an output, with the layers and constants that they name."""
 
-    steps: list[Step | Call] = field(default_factory=list)
+    steps: list[TeamStep | KernelCall] = field(default_factory=list)
     layers: list[TracedLayer] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
     input: Value | None = None

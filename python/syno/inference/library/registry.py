@@ -17,7 +17,7 @@ Compute = Callable[[Builder, fx.Node, NodeArguments], Value]
 
 
 @dataclass(frozen=True)
-class Code:
+class Lowering:
     """How nodes of an operator are computed.
 
     compute: gives the value; of an operator with several results, the first of them. ids: whether
@@ -32,17 +32,17 @@ class Code:
 
 
 # By the operator of torch.
-CODE: dict[object, Code] = {}
+CODE: dict[object, Lowering] = {}
 
 
 def code(
     *targets: object, ids: bool = False, truth: bool = False, empty: bool = False
 ) -> Callable[[Compute], Compute]:
-    """Decorator of the function that computes nodes of these operators; see `Code`."""
+    """Decorator of the function that computes nodes of these operators; see `Lowering`."""
 
     def register(function: Compute) -> Compute:
         for target in targets:
-            CODE[target] = Code(function, ids, truth, empty)
+            CODE[target] = Lowering(function, ids, truth, empty)
         return function
 
     return register

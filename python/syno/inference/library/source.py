@@ -14,7 +14,7 @@ from syno import _core
 from syno._util.printable import printable
 from syno.codegen.native import find_tuning
 from syno.inference.layer import TracedLayer
-from syno.inference.library.program import LINE, Call, Program, Step, Value
+from syno.inference.library.program import LINE, KernelCall, Program, TeamStep, Value
 from syno.inference.precision import FLOAT32
 
 # Layer, samples, and of x, channel, residual and y the address and the floats of an image.
@@ -25,7 +25,7 @@ _MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
-class Source:
+class NetworkSource:
     """code, header: of C++ and C; weights: the content of the file of weights; parts: into how many
     pieces the code can be compiled."""
 
@@ -37,7 +37,7 @@ class Source:
 
 def emit(
     program: Program, name: str, precision: str = FLOAT32, *, tuned: bool = False, file: str = ""
-) -> Source:
+) -> NetworkSource:
     """The source of a program whose functions begin with `name`.
 
     precision: what its layers multiply; tuned: whether their schedules are those that were found on
@@ -75,7 +75,7 @@ def emit(
     )
     content = np.concatenate([np.zeros(0, np.float32), *arrays]).astype("<f4").tobytes()
     head = struct.pack("<8sQQQ", _MAGIC, fingerprint, floats, checksum(content))
-    return Source(code, header, head.ljust(64, b"\0") + content, parts)
+    return NetworkSource(code, header, head.ljust(64, b"\0") + content, parts)
 
 
 def checksum(content: bytes) -> int:
@@ -137,9 +137,9 @@ def _kernel(name: str, layer: TracedLayer, precision: str, tuned: bool) -> str:
     return str(source)
 
 
-def _step(step: Step | Call, program: Program) -> tuple[str, str, _Call | None]:
+def _step(step: TeamStep | KernelCall, program: Program) -> tuple[str, str, _Call | None]:
     """The words, the code and the call of a step."""
-    if not isinstance(step, Call):
+    if not isinstance(step, KernelCall):
         return step.about, step.code(program.address), None
 
     def operand(value: Value | None) -> tuple[str, int]:

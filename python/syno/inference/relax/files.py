@@ -11,7 +11,7 @@ from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import EMITTER
 from syno.codegen.emitters.tvm_target import device_target, is_for_here, linker, write_library
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, Subject
+from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.inference.relax.build import databases_below
@@ -61,7 +61,7 @@ class TvmNetworkFile:
         """Not without the package tvm."""
         return EMITTER.available()
 
-    def write(self, subject: Subject, path: Path) -> Exported:
+    def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Compile the network and write the library.
 
         The batch is fixed if there are schedules, which are for fixed sizes, and where the subject
@@ -89,7 +89,7 @@ class TvmNetworkFile:
         write_whole(code, lambda temporary: write_library(executable, temporary, compiler))
         return Exported(code)
 
-    def check(self, exported: Exported, subject: Subject) -> IsolatedRun:
+    def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Load the library in a process without Syno and compare it with the network."""
         if exported.code.suffix != self.suffix or not is_for_here(subject.target or ""):
             return IsolatedRun(

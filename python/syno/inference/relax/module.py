@@ -12,11 +12,11 @@ from syno import _core
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
 from syno.inference.layer import TracedLayer
-from syno.inference.relax.program import Program
+from syno.inference.relax.program import RelaxProgram
 from syno.inference.trace import SLOT, module_name
 
 
-def relax_module(program: Program) -> Any:
+def relax_module(program: RelaxProgram) -> Any:
     """The module; its function `main` takes the inputs of the network and returns its outputs.
 
     Weights are constants in it. An operator is a call of the function that the emitter `tvm` writes

@@ -21,7 +21,7 @@ _aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Program:
+class RelaxProgram:
     """A traced network.
 
     exported: its graph. A call of `SLOT` has the number of its layer in `layers`; what follows an
@@ -55,7 +55,7 @@ class _Call(nn.Module):
         return self._epilogue.applied(y, self.channel, residual, self._dimension)
 
 
-def trace_program(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> Program:
+def trace_program(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool) -> RelaxProgram:
     """Trace a network in evaluation mode; it stays as it is.
 
     BatchNorms are multiplied into the weights in front of them. batch: the first dimension is to
@@ -73,7 +73,7 @@ def trace_program(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bo
         setattr(graph, str(node.target), _Call(len(layers), layer))
         layers.append(layer)
     graph = fx.GraphModule(graph, graph.graph)  # a new one lacks the weights that nothing reads
-    return Program(_exported(graph, inputs, prepared.batch), layers, prepared.batch)
+    return RelaxProgram(_exported(graph, inputs, prepared.batch), layers, prepared.batch)
 
 
 def _exported(

@@ -12,7 +12,7 @@ from syno.inference.trace import batched_inputs
 
 
 @dataclass(frozen=True)
-class Place:
+class SamplePlace:
     """The element i of dimension `dim` belongs to the sample (i / inner) mod batch.
 
     That dimension has `outer` times the batch times `inner` elements.
@@ -22,9 +22,9 @@ class Place:
     outer: int = 1
     inner: int = 1
 
-    def at(self, dim: int) -> Place:
+    def at(self, dim: int) -> SamplePlace:
         """The same in another dimension."""
-        return Place(dim, self.outer, self.inner)
+        return SamplePlace(dim, self.outer, self.inner)
 
 
 class Meets(Exception):
@@ -32,12 +32,12 @@ class Meets(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class OperatorCall:
     """A call of an operator of PyTorch. places: of the tensors among its arguments, of which only
     those that have samples; given: its arguments by their names in the schema."""
 
     node: fx.Node
-    places: dict[fx.Node, Place]
+    places: dict[fx.Node, SamplePlace]
     given: dict[str, Any]
     batch: torch.SymInt
 
@@ -47,7 +47,7 @@ class Call:
         value = self.node.meta["val"]
         return list((value[0] if isinstance(value, (list, tuple)) else value).shape)
 
-    def first(self) -> tuple[fx.Node, Place]:
+    def first(self) -> tuple[fx.Node, SamplePlace]:
         """The first argument, which must be the only one with samples."""
         x = self.node.args[0]
         if not isinstance(x, fx.Node) or list(self.places) != [x]:

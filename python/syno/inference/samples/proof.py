@@ -9,12 +9,12 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
-from syno.inference.samples.place import Call, Meets, Place, batch_of, called, factor
+from syno.inference.samples.place import Meets, OperatorCall, SamplePlace, batch_of, called, factor
 from syno.inference.samples.rules import place_of_result
 from syno.inference.trace import attribute, batched_inputs, module_name, shape_of
 
 
-def places_of_results(graph: fx.GraphModule) -> list[Place | None]:
+def places_of_results(graph: fx.GraphModule) -> list[SamplePlace | None]:
     """Where the samples lie in the results of a graph that was traced for a batch of any size.
 
     None for a result that has no samples.
@@ -67,10 +67,10 @@ class _Places:
 
     def __init__(self, graph: fx.GraphModule) -> None:
         self._batch = batch_of(graph)
-        self._places: dict[fx.Node, Place] = {}
+        self._places: dict[fx.Node, SamplePlace] = {}
         self._constants = _Constants(graph, self._batch)
 
-    def of(self, node: fx.Node) -> Place | None:
+    def of(self, node: fx.Node) -> SamplePlace | None:
         """The place of the samples in a tensor; None where it has none."""
         if node not in self._places and node in self._constants.sized:
             return self._constants.place(node)
@@ -79,7 +79,7 @@ class _Places:
     def visit(self, node: fx.Node) -> None:
         """Find the place of a node whose arguments have theirs."""
         if node.op == "placeholder" and isinstance(node.meta["val"].shape[0], torch.SymInt):
-            self._places[node] = Place(0)
+            self._places[node] = SamplePlace(0)
         if node.op != "call_function" or node.meta.get("val") is None or self._constants.add(node):
             return
         if node.target is operator.getitem:
@@ -88,7 +88,7 @@ class _Places:
                 self._places[node] = self._places[whole]  # type: ignore[index]
             return
         own = {n: place for n in node.all_input_nodes if (place := self.of(n)) is not None}
-        call = Call(node, own, _arguments(node), self._batch)
+        call = OperatorCall(node, own, _arguments(node), self._batch)
         if own:
             self._places[node] = place_of_result(call)
             _check(call, self._places[node])
@@ -130,7 +130,7 @@ class _Constants:
         """Whether a call has the size of the batch, or what depends on it, as an argument."""
         return any(n in self._sizes or n in self.sized for n in node.all_input_nodes)
 
-    def place(self, node: fx.Node) -> Place | None:
+    def place(self, node: fx.Node) -> SamplePlace | None:
         """The place of the samples, each of which is the same; None for a tensor without any."""
         shape = shape_of(node)
         factors = {d: f for d, size in enumerate(shape) if (f := factor(size, self._batch))}
@@ -142,7 +142,7 @@ class _Constants:
             copies = [size if d == dim and factors else 1 for d in range(len(shape))]
             if not torch.equal(self._value(node, size), one.repeat(copies)):
                 raise Meets("a constant depends on the sample or on the size of the batch")
-        return Place(dim, 1, inner) if factors else None
+        return SamplePlace(dim, 1, inner) if factors else None
 
     def _value(self, node: fx.Node, batch: int) -> Any:
         if node in self._sizes:
@@ -163,7 +163,7 @@ class _Constants:
         return self._values[key]
 
 
-def _check(call: Call, place: Place) -> None:
+def _check(call: OperatorCall, place: SamplePlace) -> None:
     """The result has as many elements of each sample as its place says, and no other batch."""
     for dim, size in enumerate(call.shape):
         expected = place.outer * place.inner if dim == place.dim else 0

@@ -9,11 +9,11 @@ from typing import TypeAlias
 import torch
 from torch import fx
 
-from syno.inference.samples.place import Call, Meets, Place, factor, number
+from syno.inference.samples.place import Meets, OperatorCall, SamplePlace, factor, number
 from syno.inference.trace import SLOT, shape_of
 
 _aten = torch.ops.aten
-_Rule: TypeAlias = Callable[[Call], Place]
+_Rule: TypeAlias = Callable[[OperatorCall], SamplePlace]
 _RULES: dict[object, _Rule] = {}
 # What may have the size of the batch as an argument: it is part of the shape of the result.
 _SHAPED = {
@@ -27,7 +27,7 @@ _SHAPED = {
 }
 
 
-def place_of_result(call: Call) -> Place:
+def place_of_result(call: OperatorCall) -> SamplePlace:
     """Where the samples lie in what a call gives. `Meets` where they may depend on each other."""
     node = call.node
     sizes = (n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.SymInt))
@@ -83,12 +83,12 @@ def _of(*names: str) -> Callable[[_Rule], _Rule]:
     "lift_fresh_copy",
     "copy",
 )
-def _pointwise(call: Call) -> Place:
+def _pointwise(call: OperatorCall) -> SamplePlace:
     """Operands that are broadcast: those with samples have them in one dimension."""
     return _aligned(call, call.places, len(call.shape))
 
 
-def _aligned(call: Call, places: dict[fx.Node, Place], rank: int) -> Place:
+def _aligned(call: OperatorCall, places: dict[fx.Node, SamplePlace], rank: int) -> SamplePlace:
     """The place that operands share after broadcasting to `rank` dimensions."""
     found = {place.at(rank - len(shape_of(n)) + place.dim) for n, place in places.items()}
     if len(found) != 1:
@@ -97,7 +97,7 @@ def _aligned(call: Call, places: dict[fx.Node, Place], rank: int) -> Place:
 
 
 @_of("prelu", "_native_batch_norm_legit_no_training")
-def _of_channels(call: Call) -> Place:
+def _of_channels(call: OperatorCall) -> SamplePlace:
     """What has one constant for each index of dimension 1."""
     _, place = call.first()
     if place.dim == 1:
@@ -147,7 +147,7 @@ def _of_channels(call: Call) -> Place:
     "unbind",
     "index_select",
 )
-def _along(call: Call) -> Place:
+def _along(call: OperatorCall) -> SamplePlace:
     """What combines or chooses elements along some dimensions."""
     x, place = call.first()
     rank = len(shape_of(x))
@@ -164,7 +164,7 @@ def _along(call: Call) -> Place:
 
 
 @_of("slice.Tensor")
-def _slice(call: Call) -> Place:
+def _slice(call: OperatorCall) -> SamplePlace:
     """A part of a dimension, or all of it."""
     x, place = call.first()
     dim = int(call.given["dim"]) % len(call.shape)
@@ -176,7 +176,7 @@ def _slice(call: Call) -> Place:
 
 
 @_of("cat", "concat", "concatenate", "stack")
-def _joined(call: Call) -> Place:
+def _joined(call: OperatorCall) -> SamplePlace:
     """Tensors one behind the other, which have their samples in one place."""
     parts = call.given["tensors"]
     found = {call.places.get(part) for part in parts}
@@ -193,7 +193,7 @@ def _joined(call: Call) -> Place:
 
 
 @_of("slice_scatter", "select_scatter")
-def _written(call: Call) -> Place:
+def _written(call: OperatorCall) -> SamplePlace:
     """A tensor with a part of another one."""
     x, part = call.given["self"], call.given["src"]
     place, dim = call.places.get(x), int(call.given["dim"]) % len(call.shape)
@@ -208,7 +208,7 @@ def _written(call: Call) -> Place:
 
 
 @_of("index.Tensor")
-def _indexed(call: Call) -> Place:
+def _indexed(call: OperatorCall) -> SamplePlace:
     """Elements at constant places of neighbouring dimensions."""
     _, place = call.first()
     indices = call.given["indices"]
@@ -232,7 +232,7 @@ def _indexed(call: Call) -> Place:
     "squeeze",
     "unsqueeze",
 )
-def _reshaped(call: Call) -> Place:
+def _reshaped(call: OperatorCall) -> SamplePlace:
     """Another shape for the elements in row-major order."""
     x, place = call.first()
     before = [number(size, call.batch) for size in shape_of(x)]
@@ -247,18 +247,18 @@ def _reshaped(call: Call) -> Place:
     blocks, rest = divmod(outer, math.prod(after[:dim]))
     if rest or blocks == 0 or factors[dim] % blocks:
         raise Meets("its rows have elements of several samples")
-    return Place(dim, blocks, factors[dim] // blocks)
+    return SamplePlace(dim, blocks, factors[dim] // blocks)
 
 
 @_of("permute")
-def _permuted(call: Call) -> Place:
+def _permuted(call: OperatorCall) -> SamplePlace:
     _, place = call.first()
     dims = [int(dim) % len(call.shape) for dim in call.given["dims"]]
     return place.at(dims.index(place.dim))
 
 
 @_of("transpose.int", "swapaxes", "swapdims", "t")
-def _transposed(call: Call) -> Place:
+def _transposed(call: OperatorCall) -> SamplePlace:
     _, place = call.first()
     rank = len(call.shape)
     names = [("dim0", "dim1"), ("axis0", "axis1")]
@@ -271,7 +271,7 @@ def _transposed(call: Call) -> Place:
 
 
 @_of("expand", "repeat")
-def _expanded(call: Call) -> Place:
+def _expanded(call: OperatorCall) -> SamplePlace:
     """More of the same in other dimensions."""
     return _aligned(call, dict([call.first()]), len(call.shape))
 
@@ -279,10 +279,10 @@ def _expanded(call: Call) -> Place:
 # --- what combines the last dimensions -----------------------------------------------------------
 
 
-def _trailing(count: Callable[[Call], int]) -> _Rule:
+def _trailing(count: Callable[[OperatorCall], int]) -> _Rule:
     """The rule of what combines the last dimensions of its first argument, so many of them."""
 
-    def rule(call: Call) -> Place:
+    def rule(call: OperatorCall) -> SamplePlace:
         x, place = call.first()
         if place.dim >= len(shape_of(x)) - count(call):
             raise Meets("it combines samples")
@@ -316,7 +316,7 @@ _RULES[SLOT] = _trailing(lambda call: len(shape_of(call.first()[0])) - 1)
 
 
 @_of("embedding")
-def _embedding(call: Call) -> Place:
+def _embedding(call: OperatorCall) -> SamplePlace:
     ids = call.given["indices"]
     if list(call.places) != [ids]:
         raise Meets("its table has samples")
@@ -327,7 +327,7 @@ def _embedding(call: Call) -> Place:
 
 
 @_of("addmm")
-def _matrix_of(call: Call) -> Place:
+def _matrix_of(call: OperatorCall) -> SamplePlace:
     """A bias and the product of a matrix with a weight."""
     x = call.given["mat1"]
     if list(call.places) != [x] or call.places[x].dim != 0:
@@ -336,7 +336,7 @@ def _matrix_of(call: Call) -> Place:
 
 
 @_of("matmul", "mm", "bmm")
-def _product(call: Call) -> Place:
+def _product(call: OperatorCall) -> SamplePlace:
     """Rows of the first operand with columns of the second one."""
     a, b = call.node.args[:2]
     assert isinstance(a, fx.Node) and isinstance(b, fx.Node)
@@ -354,7 +354,7 @@ def _product(call: Call) -> Place:
 
 
 @_of("scaled_dot_product_attention")
-def _attention(call: Call) -> Place:
+def _attention(call: OperatorCall) -> SamplePlace:
     """Queries with keys and values of the same batch."""
     rank = len(call.shape)
     if any(place.dim >= len(shape_of(n)) - 2 for n, place in call.places.items()):

@@ -3,7 +3,7 @@
 Needs torch once one is built, and the extras `vision` and `language` for those of other packages.
 """
 
-from syno.network.models.info import Built, Images, ModelInfo, Option
+from syno.network.models.info import Built, Images, ModelInfo, ModelOption
 from syno.network.models.registry import build, built, describe, list_models
 from syno.network.models.substitution import slots
 from syno.network.models.summary import Summary, summarise
@@ -12,7 +12,7 @@ __all__ = [
     "Built",
     "Images",
     "ModelInfo",
-    "Option",
+    "ModelOption",
     "Summary",
     "build",
     "built",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from syno.network.layers import conv2d, linear
-from syno.network.models.info import Images, ModelInfo, Option
+from syno.network.models.info import Images, ModelInfo, ModelOption
 
 if TYPE_CHECKING:
     from torch import nn
@@ -41,10 +41,10 @@ def _gpt2(**options: int) -> nn.Module:
     return gpt2(**options)
 
 
-_WIDTH = Option(16, 4, 512, "channels of the first stage; doubled at each further stage")
-_STAGES = Option(3, 1, 5, "stages; the map is halved between two of them while it stays >= 4")
-_CIFAR = Option(0, 0, 1, "1: a 3x3 stem of stride 1 without pooling, for images of 32 px")
-_BASE = Option(64, 4, 512, "channels of the stem and the first stage; all others follow")
+_WIDTH = ModelOption(16, 4, 512, "channels of the first stage; doubled at each further stage")
+_STAGES = ModelOption(3, 1, 5, "stages; the map is halved between two of them while it stays >= 4")
+_CIFAR = ModelOption(0, 0, 1, "1: a 3x3 stem of stride 1 without pooling, for images of 32 px")
+_BASE = ModelOption(64, 4, 512, "channels of the stem and the first stage; all others follow")
 _SMALL = Images(classes=10, size=32)
 _LARGE = Images(classes=1000, size=224, least=32)
 _BODY = (conv2d(kernel=3, groups=1, name="body.*"),)
@@ -85,8 +85,8 @@ _GPT2_LEAST = {
 }
 
 
-def _gpt2_options(**defaults: int) -> dict[str, Option]:
-    return {name: Option(defaults[name], *bounds) for name, bounds in _GPT2_LEAST.items()}
+def _gpt2_options(**defaults: int) -> dict[str, ModelOption]:
+    return {name: ModelOption(defaults[name], *bounds) for name, bounds in _GPT2_LEAST.items()}
 
 
 MODELS = (
@@ -97,7 +97,7 @@ MODELS = (
         rules=_BODY,
         options={
             "width": _WIDTH,
-            "blocks": Option(1, 1, 18, "residual blocks of two convolutions a stage"),
+            "blocks": ModelOption(1, 1, 18, "residual blocks of two convolutions a stage"),
             "stages": _STAGES,
         },
         images=_SMALL,
@@ -113,7 +113,7 @@ MODELS = (
         rules=_BODY,
         options={
             "width": _WIDTH,
-            "layers": Option(2, 1, 18, "convolutions a stage"),
+            "layers": ModelOption(2, 1, 18, "convolutions a stage"),
             "stages": _STAGES,
         },
         images=_SMALL,
@@ -127,7 +127,7 @@ MODELS = (
         builder=_torchvision("densenet121"),
         rules=(conv2d(kernel=3, groups=1, name="features.denseblock*"),),
         options={
-            "growth": Option(32, 4, 128, "channels that each layer adds"),
+            "growth": ModelOption(32, 4, 128, "channels that each layer adds"),
             "cifar_stem": _CIFAR,
         },
         images=_LARGE,
@@ -161,7 +161,7 @@ MODELS = (
         builder=_torchvision("mobilenet_v2"),
         rules=(conv2d(kernel=1, groups=1, name="features.*"),),
         options={
-            "percent": Option(100, 10, 300, "width as a percentage of the original's"),
+            "percent": ModelOption(100, 10, 300, "width as a percentage of the original's"),
             "cifar_stem": _CIFAR,
         },
         images=_LARGE,
@@ -173,10 +173,12 @@ MODELS = (
         builder=_torchvision("vit_b_16"),
         rules=(linear(name="encoder.layers.*.mlp.*"),),
         options={
-            "patch": Option(16, 1, 256, "side of a patch; the size of an image is a multiple"),
-            "layers": Option(12, 1, 64, "blocks of attention and MLP"),
-            "heads": Option(12, 1, 64, "heads of attention; a divisor of the width"),
-            "width": Option(768, 4, 8192, "elements of a patch's embedding; an MLP has 4 times"),
+            "patch": ModelOption(16, 1, 256, "side of a patch; the size of an image is a multiple"),
+            "layers": ModelOption(12, 1, 64, "blocks of attention and MLP"),
+            "heads": ModelOption(12, 1, 64, "heads of attention; a divisor of the width"),
+            "width": ModelOption(
+                768, 4, 8192, "elements of a patch's embedding; an MLP has 4 times"
+            ),
         },
         images=Images(classes=1000, size=224, least=1),
         preset="paper/vit",
@@ -187,7 +189,7 @@ MODELS = (
         summary="torchvision's ConvNeXt-T; slots are the linear layers of its blocks",
         builder=_torchvision("convnext_tiny"),
         rules=(linear(name="features.*.block.*"),),
-        options={"width": Option(96, 4, 512, "channels of the first stage; doubled at each")},
+        options={"width": ModelOption(96, 4, 512, "channels of the first stage; doubled at each")},
         images=_LARGE,
         package="torchvision",
     ),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Option:
+class ModelOption:
     """A whole-number option of a model."""
 
     default: int
@@ -55,7 +55,7 @@ class ModelInfo:
     summary: str
     builder: Callable[..., nn.Module]
     rules: tuple[LayerFilter, ...]
-    options: Mapping[str, Option] = field(default_factory=dict)
+    options: Mapping[str, ModelOption] = field(default_factory=dict)
     images: Images | None = None
     preset: str | None = None
     package: str | None = None

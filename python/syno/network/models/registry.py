@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from syno._util import checks
 from syno._util.errors import UserError, nearest
 from syno.network.models.catalogue import MODELS, TIMM, timm_info
-from syno.network.models.info import Built, Images, ModelInfo, Option
+from syno.network.models.info import Built, Images, ModelInfo, ModelOption
 
 if TYPE_CHECKING:
     import torch
@@ -121,7 +121,7 @@ def _checked(model: ModelInfo, options: Mapping[str, int]) -> dict[str, int]:
     return values
 
 
-def _line(name: str, option: Option) -> str:
+def _line(name: str, option: ModelOption) -> str:
     return f"  {name} = {option.default} ({option.least} to {option.most}): {option.doc}"
 
 

@@ -66,7 +66,7 @@ def doc(name: str) -> str:
     return "\n".join(line[1:].strip() for line in comments if not line.startswith(_SIZES))
 
 
-class Entry(TypedDict):
+class ZooEntry(TypedDict):
     """An operator of the zoo as plain values, its costs under its small binding."""
 
     name: str
@@ -78,7 +78,7 @@ class Entry(TypedDict):
     text: str
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> ZooEntry:
     """The operator of that name as plain values."""
     operator, sizes = load(name), binding(name)
     return {

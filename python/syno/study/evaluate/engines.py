@@ -58,7 +58,7 @@ def decide(
     return train, timing, f"operators are trained and measured in eager PyTorch: {first}"
 
 
-class Shared:
+class SharedCompilation:
     """What the compiled networks of all evaluations have in common.
 
     Args:

@@ -44,7 +44,7 @@ from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.parts import measurement_result, noise, verification_result
-from syno.study.evaluate.predicted import NetworkLatency
+from syno.study.evaluate.predicted import NetworkLatencyPredictor
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
 from syno.study.evaluate.weights import file_name, write_weights
@@ -63,7 +63,7 @@ _ENGINES = {COMPILED: "syno", "inductor": "inductor"}
 
 
 @dataclass(frozen=True)
-class Part:
+class TrainingPart:
     """A rung as a part of a training.
 
     whole: the fidelity of the whole training.
@@ -124,7 +124,7 @@ class NetworkEvaluator:
     checkpoints: Path | None = None
     measured: bool = True
     quantization: Quantization | None = None
-    part: Part | None = None
+    part: TrainingPart | None = None
     priced: Network | None = None
     kernels: str = EAGER
     weights: Path | None = None
@@ -145,23 +145,23 @@ class NetworkEvaluator:
         return self
 
     @functools.cached_property
-    def _shared(self) -> engines.Shared | None:
+    def _shared(self) -> engines.SharedCompilation | None:
         """What the timed networks have in common; None if they are not compiled."""
         # An evaluation by the user may change the network itself.
         wanted = self.measured and not isinstance(self.dataset, CustomEvaluation)
         if not wanted or self.timing.latency != COMPILED:
             return None
         try:
-            return engines.Shared(self.network)
+            return engines.SharedCompilation(self.network)
         except UserError:  # each evaluation meets and reports it
             return None
 
     @functools.cached_property
-    def _latencies(self) -> NetworkLatency | None:
+    def _latencies(self) -> NetworkLatencyPredictor | None:
         """What predicts latencies; None if they are measured."""
         if not self.measured or self.predictor is None:
             return None
-        return NetworkLatency(self.network, LatencyPredictor.from_json(self.predictor))
+        return NetworkLatencyPredictor(self.network, LatencyPredictor.from_json(self.predictor))
 
     def _predicted(self, net: nn.Module) -> Details:
         """Predict the latency of a trained network, if requested."""

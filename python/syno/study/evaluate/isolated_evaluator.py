@@ -31,7 +31,12 @@ from syno.study.evaluate.failures import CRASH, HANG, OUT_OF_MEMORY
 from syno.study.evaluate.fork_server import Ended, Ready, Request, Setup
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
-from syno.study.evaluate.server_process import EndedError, GarbledError, ServerProcess, SilentError
+from syno.study.evaluate.server_process import (
+    EndedError,
+    GarbledReplyError,
+    ServerProcess,
+    SilentError,
+)
 
 # Seconds that an evaluation may take in addition to its training.
 GRACE_S = 30.0
@@ -198,7 +203,7 @@ class IsolatedEvaluator:
         except SilentError as error:
             reason = f"the process that forks evaluations {error}"
             return self._failed(HANG, reason, began, Ended(left=not self._kill(server)))
-        except GarbledError as error:
+        except GarbledReplyError as error:
             reason = f"what the process that forks evaluations sends cannot be read ({error})"
             return self._failed(CRASH, reason, began, Ended(left=not self._kill(server)))
         except BaseException:
@@ -320,7 +325,7 @@ class IsolatedEvaluator:
         except SilentError as error:
             server.kill()
             return str(error)
-        except GarbledError as error:
+        except GarbledReplyError as error:
             server.kill()
             raise InternalError(f"the process that forks evaluations sends {error}") from error
         except BaseException:

@@ -25,7 +25,7 @@ PREDICTED = "predicted"
 _MOST_ROWS = 300
 
 
-class NetworkLatency:
+class NetworkLatencyPredictor:
     """Predicts the latency of a network with an operator in its slots.
 
     Args:

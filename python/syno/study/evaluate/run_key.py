@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from syno._util.json_types import Json
-from syno.store.documents import Recipe
+from syno.store.documents import RunRecipe
 from syno.store.records import FLOAT32, INT8
 from syno.study.evaluate.quantization import Quantization
 
@@ -58,9 +58,9 @@ class RunKey:
         """Return the key of the same training, quantized to INT8."""
         return replace(self, quantization=how, latency=EAGER)
 
-    def to_json(self) -> Recipe:
+    def to_json(self) -> RunRecipe:
         """Return the recipe that the store keeps."""
-        found: Recipe = {"fidelity": dict(self.fidelity), "data": self.data}
+        found: RunRecipe = {"fidelity": dict(self.fidelity), "data": self.data}
         if self.threads is not None:
             found["threads"] = self.threads
         if self.latency != EAGER:  # a key from before there were others stays the same

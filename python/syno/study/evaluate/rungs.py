@@ -17,7 +17,7 @@ from syno.operators.operator import Operator
 from syno.store import Outcome
 from syno.store.records import BASELINE
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.evaluate.evaluator import NetworkEvaluator, Part
+from syno.study.evaluate.evaluator import NetworkEvaluator, TrainingPart
 from syno.study.evaluate.loading import Data
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
@@ -193,7 +193,10 @@ def evaluators(
     found = []
     for index, rung in enumerate(ladder.rungs):
         whole, stop_after = ladder.training(index)
-        own = settings | {"fidelity": rung.fidelity, "part": Part(whole, stop_after, rung.width)}
+        own = settings | {
+            "fidelity": rung.fidelity,
+            "part": TrainingPart(whole, stop_after, rung.width),
+        }
         own["priced"] = nets[-1]
         below = index - 1
         known = index > 0 and nets[index] is nets[below]

@@ -45,27 +45,27 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM
 _NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 
 
-class LostError(Exception):
+class LostProcessError(Exception):
     """The process can evaluate no more; `kill` it, or ask how it `ended`."""
 
 
-class EndedError(LostError):
+class EndedError(LostProcessError):
     """It has ended."""
 
 
-class SilentError(LostError):
+class SilentError(LostProcessError):
     """It gives no sign of life, or does not come to an end; the text says which."""
 
 
-class GarbledError(LostError):
+class GarbledReplyError(LostProcessError):
     """What it sends is no message; the text says what."""
 
 
 class ServerProcess:
     """One such process, from its start to its end.
 
-    `start`, `request` and `Replies.next` raise a LostError when it ended, hangs, or sends what is
-    no message.
+    `start`, `request` and `Replies.next` raise a LostProcessError when it ended, hangs, or sends
+    what is no message.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class ServerProcess:
         except (EOFError, ConnectionError) as error:
             raise EndedError from error
         except framing.GarbledError as error:
-            raise GarbledError(str(error)) from error
+            raise GarbledReplyError(str(error)) from error
 
     def ended(self, group: int | None) -> str:
         """Waits for a process that closed its socket, and says how it ended. group: that of the

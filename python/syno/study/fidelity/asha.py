@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Result:
+class RungScore:
     """The result of a training at a rung.
 
     ask: the number of the proposal.
@@ -41,14 +41,14 @@ class Promotion:
     rung: int
 
 
-def ranked(results: Iterable[Result], rung: int) -> list[Result]:
+def ranked(results: Iterable[RungScore], rung: int) -> list[RungScore]:
     """Sort the results of a rung, the best first and failures last."""
     found = [result for result in results if result.rung == rung]
     return sorted(found, key=lambda r: (math.inf if r.accuracy is None else -r.accuracy, r.ask))
 
 
 def due(
-    results: Sequence[Result], reached: Mapping[int, int], rungs: int, eta: int
+    results: Sequence[RungScore], reached: Mapping[int, int], rungs: int, eta: int
 ) -> list[Promotion]:
     """List the promotions that the results allow, the next one first.
 
@@ -70,7 +70,7 @@ def due(
     return found
 
 
-def keeps(results: Sequence[Result], rung: int, most: int, eta: int) -> set[int]:
+def keeps(results: Sequence[RungScore], rung: int, most: int, eta: int) -> set[int]:
     """Find the operators of a rung that may still be promoted when it has up to `most` results.
 
     The rank of a result can only fall while further results arrive.
@@ -79,7 +79,7 @@ def keeps(results: Sequence[Result], rung: int, most: int, eta: int) -> set[int]
     return {r.ask for r in order[: most // eta] if r.accuracy is not None}
 
 
-def values(results: Sequence[Result], rungs: int) -> dict[int, float]:
+def values(results: Sequence[RungScore], rungs: int) -> dict[int, float]:
     """Rate each operator from 0 to 1, as feedback for a search method.
 
     The value is (r + q) / rungs, where r is the highest rung at which the operator has an accuracy

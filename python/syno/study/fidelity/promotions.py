@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from syno.store import ProposalRecord, RungResult
 from syno.store.records import BASELINE, OK, OPERATOR
 from syno.study.fidelity import asha
-from syno.study.fidelity.asha import Promotion, Result
+from syno.study.fidelity.asha import Promotion, RungScore
 from syno.study.fidelity.ladder import Ladder
 
 
@@ -22,7 +22,7 @@ class Promotions:
         self._reached = {p.ask: p.rung_index for p in proposals}
         self._stored = results
         self._results = [
-            Result(r.ask, r.rung_index, r.accuracy if r.status == OK else None)
+            RungScore(r.ask, r.rung_index, r.accuracy if r.status == OK else None)
             for r in results
             if r.kind == OPERATOR and r.is_evaluated
         ]

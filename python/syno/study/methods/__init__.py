@@ -11,7 +11,7 @@ from syno.study.members import Members
 from syno.study.methods.diverse import DiverseSampling
 from syno.study.methods.evolution import Evolution
 from syno.study.methods.graph import GraphSearch
-from syno.study.methods.history import Entry, History, Trial
+from syno.study.methods.history import History, HistoryEntry, Trial
 from syno.study.methods.local import LocalSearch
 from syno.study.methods.method import Method, choose, make_with_options
 from syno.study.methods.surrogate import SurrogateSearch
@@ -21,10 +21,10 @@ from syno.study.methods.uniform import UniformSampling
 __all__ = [
     "METHODS",
     "DiverseSampling",
-    "Entry",
     "Evolution",
     "GraphSearch",
     "History",
+    "HistoryEntry",
     "LocalSearch",
     "Method",
     "SurrogateSearch",

@@ -50,13 +50,13 @@ class Trial:
 
     @property
     def details(self) -> dict[str, object]:
-        """See `syno.store.objectives.Result`."""
+        """See `syno.store.objectives.ComparedResult`."""
         predicted = self.predicted_latency
         return {"loss": self.loss, "peak_bytes": self.memory, "predicted_latency": predicted}
 
 
 @dataclass(frozen=True)
-class Entry:
+class HistoryEntry:
     """One proposed operator: `status` is None while it is pending, then that of its first trial.
 
     value: its rating from 0 to 1, greater is better; None while it is pending. It is the
@@ -150,7 +150,7 @@ class History:
     """
 
     ask: int
-    entries: tuple[Entry, ...]
+    entries: tuple[HistoryEntry, ...]
     objective: Objective = ACCURACY
     baseline: tuple[Trial, ...] = ()
     objectives: Objectives | None = None

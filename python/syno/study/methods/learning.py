@@ -10,7 +10,7 @@ from syno._util.errors import UserError
 from syno.operators.operator import Operator
 from syno.store.records import OK
 from syno.study.members import Members
-from syno.study.methods.history import Entry, History, Moment
+from syno.study.methods.history import History, HistoryEntry, Moment
 
 # A call of the core: the number of a proposal and its key, or the key of an answer and its value,
 # None for a failure.
@@ -116,7 +116,7 @@ class LearningMethod:
 
 def calls(history: History) -> list[_Call]:
     """List the calls of a core that lead to the state of a history."""
-    told: dict[int, list[Entry]] = {}
+    told: dict[int, list[HistoryEntry]] = {}
     for place, entry in enumerate(history.entries, start=1):
         if entry.status is not None:
             at = place if entry.told is None else min(max(entry.told, place), len(history.entries))
@@ -129,7 +129,7 @@ def calls(history: History) -> list[_Call]:
     return found
 
 
-def _value(entry: Entry) -> float | None:
+def _value(entry: HistoryEntry) -> float | None:
     return float(entry.value) if entry.status == OK and entry.value is not None else None
 
 

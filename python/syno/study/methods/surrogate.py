@@ -27,7 +27,7 @@ from syno.operators.operator import Operator
 from syno.store.records import OK
 from syno.study.improvement import expected_excess
 from syno.study.members import Members
-from syno.study.methods.history import Entry, History
+from syno.study.methods.history import History, HistoryEntry
 from syno.study.methods.method import choose, random_bytes, share
 from syno.study.observations import Observations
 from syno.surrogate import (
@@ -319,7 +319,7 @@ class SurrogateSearch:
 
     # The model.
 
-    def _best(self, history: History, answered: list[Entry], used: set[int]) -> int:
+    def _best(self, history: History, answered: list[HistoryEntry], used: set[int]) -> int:
         """The free operator of the pool with the highest acquisition."""
         ranking = self._ranking(history, answered)
         pool = ranking.pool
@@ -356,7 +356,7 @@ class SurrogateSearch:
         near = distances(pool.rows, rows) / pool.distance
         return np.asarray(np.prod(1 - np.exp(-(near**2)), axis=1))
 
-    def _ranking(self, history: History, answered: list[Entry]) -> _Ranking:
+    def _ranking(self, history: History, answered: list[HistoryEntry]) -> _Ranking:
         """Rank the pool, again only if the results are others: it depends on nothing else."""
         entries = [e for e in answered if self._members.place(e.key) is not None]
         if self._is_several(history):
@@ -372,7 +372,7 @@ class SurrogateSearch:
         is_wanted = self._several == "hypervolume" and self._warm is None
         return is_wanted and history.objectives is not None and not history.has_rungs
 
-    def _rank(self, history: History, entries: list[Entry]) -> _Ranking:
+    def _rank(self, history: History, entries: list[HistoryEntry]) -> _Ranking:
         features = self._members.features(self._places(entries))
         observed = (
             Observations.of(history, entries, self._members) if self._is_several(history) else None
@@ -452,7 +452,9 @@ class SurrogateSearch:
 
     # The pool.
 
-    def _pooled(self, entries: list[Entry], ratings: Array) -> tuple[_Pool, NDArray[np.bool_]]:
+    def _pooled(
+        self, entries: list[HistoryEntry], ratings: Array
+    ) -> tuple[_Pool, NDArray[np.bool_]]:
         """The operators that are ranked, and which of them are neighbors of the best ones."""
         best = sorted(range(len(entries)), key=lambda i: (-ratings[i], entries[i].ask))
         near = {
@@ -474,7 +476,7 @@ class SurrogateSearch:
     def _everything(self) -> _Pool:
         return _Pool.of(self._members, np.arange(len(self._members)))
 
-    def _places(self, entries: list[Entry] | tuple[Entry, ...]) -> list[int]:
+    def _places(self, entries: list[HistoryEntry] | tuple[HistoryEntry, ...]) -> list[int]:
         found = [self._members.place(entry.key) for entry in entries]
         return [place for place in found if place is not None]
 
@@ -507,12 +509,12 @@ def fitted(results: int, refit: int) -> int:
     return results - results % step
 
 
-def _answered(history: History) -> list[Entry]:
+def _answered(history: History) -> list[HistoryEntry]:
     """The operators with a result, in the order in which the results arrived."""
     last = len(history.entries)
     done = [e for e in history.entries if e.status is not None]
     return sorted(done, key=lambda e: (last if e.told is None else e.told, e.ask))
 
 
-def _value(entry: Entry) -> float:
+def _value(entry: HistoryEntry) -> float:
     return entry.value if entry.status == OK and entry.value is not None else 0.0

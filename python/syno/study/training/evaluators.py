@@ -19,9 +19,9 @@ from syno.study.evaluate.isolation import isolated
 if TYPE_CHECKING:
     from syno.operators.operator import Operator
     from syno.store import Outcome
-    from syno.study.observer import Observer
+    from syno.study.observer import StudyObserver
     from syno.study.training.trainings import Trainings
-    from syno.train import Group
+    from syno.train import ProcessGroup
 
 
 class Evaluators:
@@ -39,8 +39,8 @@ class Evaluators:
     def __init__(
         self,
         trainings: Trainings,
-        group: Group,
-        observer: Observer,
+        group: ProcessGroup,
+        observer: StudyObserver,
         weights: Path | None = None,
     ) -> None:
         if group.world > 1 and trainings.options.isolation.isolate:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from syno.study.training.trainings import Trainings
 
 
-class Results:
+class TrainingStudy:
     """A study of trainings in a store, which is new or continued."""
 
     def __init__(self, store: Store, name: str | None, trainings: Trainings) -> None:

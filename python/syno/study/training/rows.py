@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from syno.store import Evaluation
     from syno.store.documents import Details
     from syno.study.evaluate.run_key import RunKey
-    from syno.study.training.results import Results
+    from syno.study.training.results import TrainingStudy
     from syno.study.training.trainings import Trainings
 
 _OF_A_SEED = ("seed", "status", "reason", "accuracy", "latency_ms", "latency_ratio", "seconds")
@@ -110,7 +110,7 @@ class TrainedOperator:
         return row
 
 
-def result_rows(trainings: Trainings, results: Results) -> tuple[TrainedOperator, ...]:
+def result_rows(trainings: Trainings, results: TrainingStudy) -> tuple[TrainedOperator, ...]:
     """Make a row for each operator, and after it one for the operator in INT8."""
     keys = trainings.run_keys()
     found = results.evaluations()

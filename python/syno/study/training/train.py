@@ -17,9 +17,9 @@ from syno.operators.specification import Specification
 from syno.store import Store
 from syno.study.arguments import CustomArguments
 from syno.study.heartbeat import driving
-from syno.study.observer import Observer
+from syno.study.observer import StudyObserver
 from syno.study.training.evaluators import Evaluators
-from syno.study.training.results import Results
+from syno.study.training.results import TrainingStudy
 from syno.study.training.rows import TrainedOperator, result_rows
 from syno.study.training.trainings import Job, Trainings
 from syno.study_options import TrainingsOptions
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from syno.store import Outcome
     from syno.study.evaluate.quantization import Quantization
-    from syno.train import Fidelity, Group
+    from syno.train import Fidelity, ProcessGroup
 
 
-class TrainingObserver(Observer):
+class TrainingObserver(StudyObserver):
     """Callbacks of trainings: subclass it and override its methods."""
 
     def on_study(self, name: str) -> None:
@@ -233,7 +233,7 @@ def _may_exist(store: str) -> bool:
 def run(
     trainings: Trainings,
     observer: TrainingObserver | None = None,
-    group: Group | None = None,
+    group: ProcessGroup | None = None,
 ) -> TrainedOperators:
     """Run the prepared trainings that are not in the store yet, and return all results.
 
@@ -242,23 +242,23 @@ def run(
         observer: is called with the progress.
         group: the processes that train together; this process is the first of them.
     """
-    from syno.train import Group
+    from syno.train import ProcessGroup
 
     with Store.open(trainings.options.store) as opened:
-        results = Results(opened, trainings.options.name, trainings)
+        results = TrainingStudy(opened, trainings.options.name, trainings)
         observer = observer or TrainingObserver()
         observer.on_study(results.record.name)
         if trainings.note is not None:
             observer.on_note(trainings.note)
         with driving(opened, results.record, "study of trainings"):
             results.begin()
-            paused = _train(trainings, results, observer, group or Group())
+            paused = _train(trainings, results, observer, group or ProcessGroup())
             rows = () if paused else result_rows(trainings, results)
     return TrainedOperators(results.record.name, rows, paused)
 
 
 def _train(
-    trainings: Trainings, results: Results, observer: TrainingObserver, group: Group
+    trainings: Trainings, results: TrainingStudy, observer: TrainingObserver, group: ProcessGroup
 ) -> bool:
     """Run the trainings that are not in the store yet, and return whether they were paused."""
     jobs = trainings.jobs()
@@ -291,10 +291,10 @@ def _train(
     return False
 
 
-def follow(trainings: Trainings, group: Group) -> None:
+def follow(trainings: Trainings, group: ProcessGroup) -> None:
     """Take part in the trainings of the first process of a group, as one of the other processes."""
     jobs = trainings.jobs()
-    with Evaluators(trainings, group, Observer()) as evaluators:
+    with Evaluators(trainings, group, StudyObserver()) as evaluators:
         while (index := group.broadcast(None)) is not None:
             job = jobs[index]
             if evaluators.run(job.operator, job.seed) is None:

@@ -18,7 +18,7 @@ from syno._util.errors import UserError, nearest
 from syno._util.json_types import JsonObject
 from syno._util.network_copy import copy_network
 from syno.engines import engine as engines
-from syno.engines.compare import Comparison, NetworkTime, compare_engines
+from syno.engines.compare import EngineComparison, NetworkTime, compare_engines
 from syno.engines.engine import FLOAT32, Engine
 from syno.measure.roofline import Roofline, checked_time, measure_roofline, reachable
 from syno.measure.slots import SlotKind, fitting_binding, network_with_slots, slot_kinds
@@ -32,7 +32,13 @@ from syno.runs.file_lock import one_writer
 from syno.runs.journal import Journal
 from syno.tune.machine import described_machine
 from syno_lab.experiments.layers import results
-from syno_lab.experiments.layers.results import ORIGINAL, LayerResults, LayerRun, LayerTime, Subject
+from syno_lab.experiments.layers.results import (
+    ORIGINAL,
+    LayerResults,
+    LayerRun,
+    LayerSubject,
+    LayerTime,
+)
 from syno_lab.experiments.layers.tvm_layer import TvmLayer
 
 Progress = Callable[[int, int, str], None]
@@ -194,14 +200,14 @@ class _Networks:
 
     def of(
         self, name: str, kind: SlotKind, example: torch.Tensor
-    ) -> tuple[dict[str, nn.Module], dict[str, Subject], dict[str, str]]:
+    ) -> tuple[dict[str, nn.Module], dict[str, LayerSubject], dict[str, str]]:
         """The modules of a kind of layer, what they cost, and why a subject has none."""
         original = kind.slot.original
         assert original is not None
         modules: dict[str, nn.Module] = {ORIGINAL: original.eval()}
         _, padding = _macs(original, example)
         least = None if kind.macs is None else kind.macs - padding
-        costs = {ORIGINAL: Subject(kind.macs, kind.params, least)}
+        costs = {ORIGINAL: LayerSubject(kind.macs, kind.params, least)}
         failures: dict[str, str] = {}
         for subject in self._subjects:
             try:
@@ -210,21 +216,21 @@ class _Networks:
                 else:
                     made = self._module(subject, original, kind)
                     macs, padding = _macs(made, example)
-                    cost = Subject(macs, _params(made), macs - padding)
+                    cost = LayerSubject(macs, _params(made), macs - padding)
             except UserError as reason:
                 failures[subject] = str(reason).partition("\n")[0]
                 continue
             modules[subject], costs[subject] = nn.Sequential(made).eval(), cost
         return modules, costs, failures
 
-    def _operator(self, subject: str, name: str, kind: SlotKind) -> tuple[nn.Module, Subject]:
+    def _operator(self, subject: str, name: str, kind: SlotKind) -> tuple[nn.Module, LayerSubject]:
         net, operator = self._nets[subject]
         slot = checked_slots(net)[name]
         binding = fitting_binding(kind.slot, operator, self._given.batch)
         if slot.kernel is None or binding is None:
             raise UserError("the operator does not fit the layer")
         plan = operator.numbered_plan(binding, 1, fold_weights=True)
-        return slot, Subject(plan.macs, operator.params(binding), plan.macs_in_bounds)
+        return slot, LayerSubject(plan.macs, operator.params(binding), plan.macs_in_bounds)
 
     def _module(self, subject: str, original: nn.Module, kind: SlotKind) -> nn.Module:
         if not isinstance(original, nn.Conv2d) or original.groups != 1:
@@ -297,7 +303,9 @@ def _measured(
     )
 
 
-def _reasons(found: Comparison, unfit: Mapping[str, str], chosen: Sequence[str]) -> dict[str, str]:
+def _reasons(
+    found: EngineComparison, unfit: Mapping[str, str], chosen: Sequence[str]
+) -> dict[str, str]:
     reasons = {f"{subject} in {engine}": why for subject, why in unfit.items() for engine in chosen}
     reasons |= {
         f"{subject} in {engine}": why.partition("\n")[0]
@@ -307,7 +315,7 @@ def _reasons(found: Comparison, unfit: Mapping[str, str], chosen: Sequence[str])
 
 
 def _checked(
-    each: NetworkTime, label: str, cost: Subject, values: int, roofline: Roofline
+    each: NetworkTime, label: str, cost: LayerSubject, values: int, roofline: Roofline
 ) -> tuple[LayerTime, Roofline]:
     """A time with its floor. ImpossibleTimeError for one below it.
 

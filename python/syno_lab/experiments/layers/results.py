@@ -51,7 +51,7 @@ class LayerTime:
 
 
 @dataclass(frozen=True)
-class Subject:
+class LayerSubject:
     """What computes in a layer: its MACs for the batch, None where unknown, and its parameters.
 
     least_macs: the MACs that no code can skip, which are those that are not on zero padding; all of
@@ -81,7 +81,7 @@ class LayerRun:
     count: int
     input: tuple[int, ...]
     output: tuple[int, ...]
-    subjects: Mapping[str, Subject]
+    subjects: Mapping[str, LayerSubject]
     times: tuple[LayerTime, ...]
     rival: str
     failures: Mapping[str, str]
@@ -191,7 +191,7 @@ class LayerResults:
                     **each,
                     "input": tuple(each["input"]),
                     "output": tuple(each["output"]),
-                    "subjects": {k: Subject(**v) for k, v in each["subjects"].items()},
+                    "subjects": {k: LayerSubject(**v) for k, v in each["subjects"].items()},
                     "times": tuple(LayerTime(**time) for time in each["times"]),
                 }
             )

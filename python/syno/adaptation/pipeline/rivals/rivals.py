@@ -21,7 +21,7 @@ from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
-from syno.adaptation.pipeline.run import Run, Scored
+from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
 from syno.quantize.network import quantize
 from syno.study.fronts import LATENCY
@@ -53,7 +53,7 @@ class Way:
 class Rivals:
     """Makes, trains and measures the rivals of an adaptation."""
 
-    def __init__(self, run: Run, scored: Scored) -> None:
+    def __init__(self, run: AdaptationRun, scored: Scored) -> None:
         self._run, self._subject, self._journal = run, run.subject, run.journal
         self._options, self._clock, self._seed = run.options, run.clock, run.seed
         self._kinds, self._selector, self._fits = scored.kinds, scored.selector, scored.fits
