@@ -7,9 +7,12 @@ once more in a row, and the pause before the next start doubles; so many failure
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 from dataclasses import dataclass
+
+from syno.runs.retry import pauses
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Restarts:
     """The failures in a row of one process that is started again and again."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy, self._count = policy, 0
+        self._policy = policy
+        self.reset()
 
     def reset(self) -> None:
         """Forget the failures: the process works, or it ended without a failure."""
-        self._count = 0
+        endless = pauses(self._policy.first_s, self._policy.most_s)
+        self._pauses = itertools.islice(endless, self._policy.most - 1)
 
     def works(self, seconds: float) -> None:
         """Note for how long the process has been running."""
@@ -48,10 +53,9 @@ class Restarts:
         Returns:
             The pause before the next start in seconds; None if the process is given up.
         """
-        self._count = self._count + 1 if seconds < self._policy.early_s else 1
-        if self._count >= self._policy.most:
-            return None
-        return min(self._policy.first_s * 2.0 ** (self._count - 1), self._policy.most_s)
+        if seconds >= self._policy.early_s:
+            self.reset()
+        return next(self._pauses, None)
 
 
 def wait_or_kill(process: subprocess.Popen[str], seconds: float) -> int:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Callable, Sequence
 
 from syno import _core
 from syno.codegen.emitters.protocol import Array, Case, Code
 from syno.codegen.native import QUICK_FLAGS, Function, compile_functions, no_compiler
+from syno.codegen.native.function import Manifest
 
 _NAME = "syno_operator"
-
-
-class _Options(TypedDict, total=False):
-    cache_floats: int
 
 
 class CppEmitter:
     """Translation units as `emit_cpp` writes them; all cases of a build in one.
 
-    cache_floats: of `emit_cpp`; None is its default.
+    options: of `emit_cpp`, such as `cache_floats`.
     """
 
     name = "cpp"
@@ -28,9 +24,10 @@ class CppEmitter:
     has_gradients = False
     any_batch = True
     any_size = False
+    _emit_plan: Callable[..., tuple[str, str]] = staticmethod(_core.emit_cpp)
 
-    def __init__(self, cache_floats: int | None = None) -> None:
-        self._options: _Options = {} if cache_floats is None else {"cache_floats": cache_floats}
+    def __init__(self, **options: int) -> None:
+        self._options = options
 
     def available(self) -> str | None:
         """Not without a compiler."""
@@ -48,17 +45,15 @@ class CppEmitter:
         for number, (text, (_, manifest)) in enumerate(zip(texts, emitted, strict=True)):
             name = f"{_NAME}_{number}"
             named.append((name, text.replace(_NAME, name), json.loads(manifest)))
+        return self._compiled(named)
+
+    def _compiled(self, named: Sequence[tuple[str, str, Manifest]]) -> Sequence[Code]:
         return [_Checked(native) for native in compile_functions(named, flags=QUICK_FLAGS)]
 
     def _emit(self, case: Case) -> tuple[str, str]:
-        plan = case.operator.plans(case.binding, 1)[0]
-        return _core.emit_cpp(
-            plan,
-            name=_NAME,
-            formula=case.operator.formula(),
-            with_runtime=False,
-            **self._options,
-        )
+        plan, formula = case.operator.plans(case.binding, 1)[0], case.operator.formula()
+        options = {"name": _NAME, "formula": formula, "with_runtime": False}
+        return self._emit_plan(plan, **options, **self._options)
 
 
 class _Checked:

@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Code
-from syno.codegen.native import QUICK_FLAGS, no_compiler
+from syno.codegen.emitters.cpp import CppEmitter
+from syno.codegen.emitters.protocol import Array, Code
+from syno.codegen.native import QUICK_FLAGS
+from syno.codegen.native.function import Manifest
 from syno.codegen.native.training import TrainingKernel, compile_trainings, on_arrays
 
-_NAME = "syno_operator"
 
-
-class TrainingEmitter:
-    """Translation units as `emit_training` writes them; all cases of a build in one.
-
-    options: of `emit_training`, such as `images`.
-    """
+class TrainingEmitter(CppEmitter):
+    """Translation units as `emit_training` writes them; options: its own, such as `images`."""
 
     name = "training"
-    dtypes = ("float32",)
     has_gradients = True
-    any_batch = True
-    any_size = False
+    _emit_plan = staticmethod(_core.emit_training)
 
-    def __init__(self, **options: int) -> None:
-        self._options = options
-
-    def available(self) -> str | None:
-        """Not without a compiler."""
-        return no_compiler()
-
-    def source(self, case: Case) -> str:
-        """The translation unit without the part that is the same in all of them."""
-        return self._emit(case)[0]
-
-    def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
-        """Functions for all cases from one translation unit."""
-        emitted = [self._emit(case) for case in cases]
-        texts = [text for text, _ in emitted] if sources is None else sources
-        named = []
-        for number, (text, (_, manifest)) in enumerate(zip(texts, emitted, strict=True)):
-            name = f"{_NAME}_{number}"
-            named.append((name, text.replace(_NAME, name), json.loads(manifest)))
+    def _compiled(self, named: Sequence[tuple[str, str, Manifest]]) -> Sequence[Code]:
         return [_Checked(kernel) for kernel in compile_trainings(named, flags=QUICK_FLAGS)]
-
-    def _emit(self, case: Case) -> tuple[str, str]:
-        plan = case.operator.plans(case.binding, 1)[0]
-        return _core.emit_training(
-            plan,
-            name=_NAME,
-            formula=case.operator.formula(),
-            with_runtime=False,
-            **self._options,
-        )
 
 
 class _Checked:

@@ -117,42 +117,45 @@ inline float covered(long o, long stride, long padding, long kernel, long first_
   return static_cast<float>(least(begin + kernel, size) - most(begin, first_place));
 }
 
-inline void adaptive_average_pool(const float* x, float* y, long channels, long height, long width, long out_height,
-                                  long out_width, const Team& team) {
+// f(from, top, bottom, left, right): the value of a window; a dimension has `out` windows, which may overlap.
+template <class F>
+inline void adaptive_pool(const float* x, float* y, long channels, long height, long width, long out_height,
+                          long out_width, const Team& team, const F& f) {
   const long work = channels * out_height;
   for (long i = team.begin(work); i < team.end(work); ++i) {
     const long h = i % out_height, top = h * height / out_height;
     const long bottom = ceil_divide((h + 1) * height, out_height);
     const float* const from = x + i / out_height * (height * width);
-    for (long w = 0; w < out_width; ++w) {
-      const long left = w * width / out_width, right = ceil_divide((w + 1) * width, out_width);
-      float sum = 0;
-      if (right - left == width) {
-        sum = sum_over(from + top * width, (bottom - top) * width, [](Vector v) { return v; });
-      } else {
-        for (long r = top; r < bottom; ++r)
-          for (long j = left; j < right; ++j) sum += from[r * width + j];
-      }
-      y[i * out_width + w] = sum / static_cast<float>((bottom - top) * (right - left));
-    }
+    for (long w = 0; w < out_width; ++w)
+      y[i * out_width + w] =
+          f(from, top, bottom, w * width / out_width, ceil_divide((w + 1) * width, out_width));
   }
+}
+
+inline void adaptive_average_pool(const float* x, float* y, long channels, long height, long width, long out_height,
+                                  long out_width, const Team& team) {
+  adaptive_pool(x, y, channels, height, width, out_height, out_width, team,
+                [&](const float* from, long top, long bottom, long left, long right) {
+    float sum = 0;
+    if (right - left == width) {
+      sum = sum_over(from + top * width, (bottom - top) * width, [](Vector v) { return v; });
+    } else {
+      for (long r = top; r < bottom; ++r)
+        for (long j = left; j < right; ++j) sum += from[r * width + j];
+    }
+    return sum / static_cast<float>((bottom - top) * (right - left));
+  });
 }
 
 inline void adaptive_max_pool(const float* x, float* y, long channels, long height, long width, long out_height,
                               long out_width, const Team& team) {
-  const long work = channels * out_height;
-  for (long i = team.begin(work); i < team.end(work); ++i) {
-    const long h = i % out_height, top = h * height / out_height;
-    const long bottom = ceil_divide((h + 1) * height, out_height);
-    const float* const from = x + i / out_height * (height * width);
-    for (long w = 0; w < out_width; ++w) {
-      const long left = w * width / out_width, right = ceil_divide((w + 1) * width, out_width);
-      float found = -__builtin_inff();
-      for (long r = top; r < bottom; ++r)
-        for (long j = left; j < right; ++j) found = greater(from[r * width + j], found);
-      y[i * out_width + w] = found;
-    }
-  }
+  adaptive_pool(x, y, channels, height, width, out_height, out_width, team,
+                [&](const float* from, long top, long bottom, long left, long right) {
+    float found = -__builtin_inff();
+    for (long r = top; r < bottom; ++r)
+      for (long j = left; j < right; ++j) found = greater(from[r * width + j], found);
+    return found;
+  });
 }
 
 // A function of each row of `length`.
@@ -346,12 +349,6 @@ template <long kWidth>
 inline void embedding(const float* table, const std::int64_t* ids, float* y, long count, const Team& team) {
   for (long i = team.begin(count); i < team.end(count); ++i)
     std::memcpy(y + i * kWidth, table + ids[i] * kWidth, kWidth * sizeof(float));
-}
-
-// Rows of `length` with zeros up to `whole`.
-inline void pad_row(const float* x, float* y, long length, long whole) {
-  for (long j = 0; j < length; ++j) y[j] = x[j];
-  for (long j = length; j < whole; ++j) y[j] = 0.0f;
 }
 
 }  // namespace
