@@ -55,6 +55,37 @@ LoopNest with_axes(const LoopNest& nest, std::vector<LoopAxis> axes, std::size_t
   return result;
 }
 
+LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block) {
+  std::vector<LoopAxis> axes = nest.axes;
+  axes[at(axis)].extent /= block;
+  axes.insert(axes.begin() + axis + 1, {axes[at(axis)].name, block, false});
+  std::vector<Index> values;
+  for (int a = 0; a < static_cast<int>(nest.axes.size()); ++a) {
+    values.push_back(a == axis ? Index::axis(axis) * block + Index::axis(axis + 1)
+                               : Index::axis(a + (a > axis ? 1 : 0)));
+  }
+  return with_axes(nest, std::move(axes), nest.outputs + (at(axis) < nest.outputs ? 1 : 0), values);
+}
+
+LoopNest joined_axes(const LoopNest& nest, int outer, int inner, int stays) {
+  std::vector<LoopAxis> axes = nest.axes;
+  const std::int64_t block = axes[at(inner)].extent;
+  axes[at(stays)].extent = checked_multiply(axes[at(outer)].extent, block, "an axis");
+  const int gone = stays == outer ? inner : outer;
+  axes.erase(axes.begin() + gone);
+  std::vector<std::int64_t> extents;
+  for (const LoopAxis& axis : axes) extents.push_back(axis.extent);
+  const Indices indices(std::move(extents));
+  const auto place = [&](int old) { return Index::axis(old - (old > gone ? 1 : 0)); };
+  std::vector<Index> values;
+  for (int a = 0; a < static_cast<int>(nest.axes.size()); ++a) {
+    values.push_back(a == outer   ? indices.quotient(place(stays), block)
+                     : a == inner ? indices.remainder(place(stays), block)
+                                  : place(a));
+  }
+  return with_axes(nest, std::move(axes), nest.outputs - (at(gone) < nest.outputs ? 1 : 0), values);
+}
+
 namespace {
 
 LoopNest without_axis(const LoopNest& nest, std::size_t gone) {
@@ -102,31 +133,6 @@ LoopNest unrotated(const LoopNest& nest) {
 
 namespace {
 
-// The old axes when `outer` and `inner` become one axis in the place of `outer`.
-LoopNest joined(const LoopNest& nest, std::size_t outer, std::size_t inner) {
-  std::vector<LoopAxis> axes = nest.axes;
-  const std::int64_t block = axes[inner].extent;
-  axes[outer].extent = checked_multiply(axes[outer].extent, block, "an axis");
-  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(inner));
-  const Indices indices([&] {
-    std::vector<std::int64_t> extents;
-    for (const LoopAxis& axis : axes) extents.push_back(axis.extent);
-    return extents;
-  }());
-  std::vector<Index> values;
-  const auto place = [&](std::size_t old) { return static_cast<int>(old - (old > inner ? 1 : 0)); };
-  for (std::size_t a = 0; a < nest.axes.size(); ++a) {
-    if (a == outer) {
-      values.push_back(indices.quotient(Index::axis(place(outer)), block));
-    } else if (a == inner) {
-      values.push_back(indices.remainder(Index::axis(place(outer)), block));
-    } else {
-      values.push_back(Index::axis(place(a)));
-    }
-  }
-  return with_axes(nest, std::move(axes), nest.outputs - (inner < nest.outputs ? 1 : 0), values);
-}
-
 LoopNest merged(const LoopProgram& program, const LoopNest& nest, std::size_t kept, bool sums) {
   LoopNest result = nest;
   for (std::size_t a = result.axes.size(); a-- > kept;) {
@@ -136,7 +142,8 @@ LoopNest merged(const LoopProgram& program, const LoopNest& nest, std::size_t ke
     for (std::size_t inner = kept; inner < result.axes.size();) {
       const bool same_kind = (outer < result.outputs) == (inner < result.outputs);
       if (outer != inner && same_kind && (sums || outer < result.outputs)) {
-        LoopNest together = joined(result, outer, inner);
+        const int into = static_cast<int>(outer);
+        LoopNest together = joined_axes(result, into, static_cast<int>(inner), into);
         if (parts_in(program, together) <= parts_in(program, result)) {
           result = std::move(together);
           if (inner < outer) --outer;

@@ -15,6 +15,11 @@ LoopNest with_axes(const LoopNest& nest, std::vector<LoopAxis> axes, std::size_t
 Access substituted(const Access& access, const std::vector<std::int64_t>& extents,
                    const std::vector<Index>& values);
 
+/// With axis `axis` as two, of which the inner one, which comes second, has the extent `block`.
+LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block);
+/// With the axes `outer` and `inner` as one in the place of `stays`, which is one of them.
+LoopNest joined_axes(const LoopNest& nest, int outer, int inner, int stays);
+
 /// Without the axis of the batch, for programs that are `batched`: the nest of one image, which reads and stores at
 /// index 0 of dimension 0.
 LoopNest without_batch(const LoopProgram& program, const LoopNest& nest);

@@ -17,41 +17,6 @@ constexpr std::int64_t kMostJoined = 64;
 // So many elements that the tile and the window meet in are unrolled.
 constexpr std::int64_t kMostMet = 16;
 
-// Splits output axis `axis` into two, of which the inner one has extent `block`.
-LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block) {
-  std::vector<LoopAxis> axes = nest.axes;
-  axes[at(axis)].extent /= block;
-  axes.insert(axes.begin() + axis + 1, {axes[at(axis)].name, block, false});
-  std::vector<Index> values;
-  for (std::size_t a = 0; a < nest.axes.size(); ++a) {
-    const int moved = static_cast<int>(a) + (static_cast<int>(a) > axis ? 1 : 0);
-    values.push_back(static_cast<int>(a) == axis ? Index::axis(axis) * block + Index::axis(axis + 1)
-                                                 : Index::axis(moved));
-  }
-  return with_axes(nest, std::move(axes), nest.outputs + 1, values);
-}
-
-// The output axes `outer` and `inner` as one in the place of `inner`, whose extent is the product.
-LoopNest joined(const LoopNest& nest, int outer, int inner) {
-  std::vector<LoopAxis> axes = nest.axes;
-  const std::int64_t length = axes[at(inner)].extent;
-  axes[at(inner)].extent *= axes[at(outer)].extent;
-  axes.erase(axes.begin() + outer);
-  const auto place = [&](int axis) { return axis - (axis > outer ? 1 : 0); };
-  std::vector<std::int64_t> extents;
-  for (const LoopAxis& axis : axes) extents.push_back(axis.extent);
-  const Indices indices(std::move(extents));
-  const Index both = Index::axis(place(inner));
-  std::vector<Index> values;
-  for (std::size_t a = 0; a < nest.axes.size(); ++a) {
-    const int axis = static_cast<int>(a);
-    values.push_back(axis == outer   ? indices.quotient(both, length)
-                     : axis == inner ? indices.remainder(both, length)
-                                     : Index::axis(place(axis)));
-  }
-  return with_axes(nest, std::move(axes), nest.outputs - 1, values);
-}
-
 // Splits output axis `axis` of the rows where it is longer than `block`. Returns the axis of extent `block`.
 int split_rows(RowLoops& rows, int axis, std::int64_t block) {
   if (rows.nest.axes[at(axis)].extent == block) return axis;
@@ -221,7 +186,7 @@ void lengthen_lane(const LoopProgram& program, RowLoops& rows, std::size_t kept)
     const std::int64_t block = tile_block(rows.nest.axes[a].extent, kMostJoined / length);
     if (block < 2) continue;
     const int outer = split_rows(rows, axis, block);
-    rows.nest = joined(rows.nest, outer, rows.lane);
+    rows.nest = joined_axes(rows.nest, outer, rows.lane, rows.lane);
     if (rows.lane > outer) --rows.lane;
     --rows.inner;
     return;

@@ -88,24 +88,9 @@ class Stepper {
           }
         }
       }
-      if (block < nest.axes[a].extent) nest = split(nest, axis, block);
+      if (block < nest.axes[a].extent) nest = split_axis(nest, axis, block);
     }
     return nest;
-  }
-
-  static LoopNest split(const LoopNest& nest, int axis, std::int64_t block) {
-    std::vector<LoopAxis> axes = nest.axes;
-    axes[at(axis)].extent /= block;
-    axes.insert(axes.begin() + axis + 1, {axes[at(axis)].name, block, false});
-    std::vector<Index> values;
-    for (std::size_t a = 0; a < nest.axes.size(); ++a) {
-      const int moved = static_cast<int>(a) + (static_cast<int>(a) > axis ? 1 : 0);
-      values.push_back(static_cast<int>(a) == axis
-                           ? Index::axis(axis) * block + Index::axis(axis + 1)
-                           : Index::axis(moved));
-    }
-    const std::size_t more = at(axis) < nest.outputs ? 1 : 0;
-    return with_axes(nest, std::move(axes), nest.outputs + more, values);
   }
 
   // --- how values lie ---------------------------------------------------------------------------------------------
