@@ -8,6 +8,7 @@ EXTENSION = Extension(
     parts={
         "bench": (
             "bench_adaptation",
+            "bench_coverage",
             "bench_kernels",
             "bench_latency",
             "bench_layers",

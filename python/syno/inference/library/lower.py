@@ -5,18 +5,20 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
+from torch.utils._pytree import tree_map_only
 
-from syno._util.errors import InternalError, UserError
+from syno._util.errors import InternalError, UserError, first_line
 from syno.inference.layer import TracedLayer
 from syno.inference.library import activations as activations
 from syno.inference.library import elementwise as elementwise
 from syno.inference.library import joins as joins
 from syno.inference.library import language as language
 from syno.inference.library import norms as norms
+from syno.inference.library import places as places
 from syno.inference.library import pooling as pooling
 from syno.inference.library import program as memory
 from syno.inference.library import reductions as reductions
@@ -66,11 +68,25 @@ def lower(graph: fx.GraphModule) -> Program:
     return _Lowering(graph).run()
 
 
+class Uncovered(NamedTuple):
+    """A node that `lower` has no code for: its operator, the module that it is in, and why."""
+
+    operator: str
+    module: str
+    reason: str
+
+
+def uncovered(graph: fx.GraphModule) -> list[Uncovered]:
+    """All nodes of such a graph that have no code, in order; `lower` names the first of them."""
+    return _Lowering(graph).uncovered()
+
+
 class _Lowering(Builder):
     def __init__(self, graph: fx.GraphModule) -> None:
         super().__init__(constants(graph))
         self.graph = graph
         self.modules = dict(graph.named_modules())
+        self.numbers: dict[tuple[object, ...], int] = {}
 
     def run(self) -> Program:
         for node in self.graph.graph.nodes:
@@ -80,14 +96,36 @@ class _Lowering(Builder):
                 self.values[node] = self._input(node)
             elif node.op == "output":
                 self._output(node)
-            elif node.op == "call_module":
-                with _naming(node):
-                    self.values[node] = self._layer(node)
-            elif node.op == "call_function":
-                with _naming(node):
-                    self._function(node)
+            else:
+                self._visit(node)
         self.program.plan_memory()
         return self.program
+
+    def uncovered(self) -> list[Uncovered]:
+        """What has no code; whatever follows reads memory that nothing was written to."""
+        found = []
+        for node in self.graph.graph.nodes:
+            if node in self.values or node.op in ("get_attr", "output"):
+                continue
+            try:
+                if node.op == "placeholder":
+                    self.values[node] = self._input(node)
+                else:
+                    self._visit(node)
+            except UserError as error:
+                found.append(Uncovered(str(node.target), module_name(node), first_line(error)))
+                self.values[node] = tree_map_only(
+                    torch.Tensor, lambda t: self.program.new(t.shape, t.dtype), node.meta.get("val")
+                )
+        return found
+
+    def _visit(self, node: fx.Node) -> None:
+        if node.op == "call_module":
+            with _naming(node):
+                self.values[node] = self._layer(node)
+        elif node.op == "call_function":
+            with _naming(node):
+                self._function(node)
 
     def _input(self, node: fx.Node) -> Value:
         meta = node.meta["val"]
@@ -134,8 +172,7 @@ class _Lowering(Builder):
         held = None if channel is None else self.program.constant(channel)
         writes = self.program.new(node.meta["val"].shape)
         about = ", ".join([layer.name, *layer.parts.sources])
-        number = len(self.program.layers)
-        self.program.layers.append(layer)
+        number = self._number(layer)
         operator = layer.computation.operator
         samples = 1 if operator.batch is None else operands[0].shape[0]
         shapes = operator.shapes(layer.computation.binding)
@@ -148,6 +185,15 @@ class _Lowering(Builder):
         call = KernelCall(number, operands[0], held, residual, writes, about, samples)
         self.program.steps.append(call)
         return writes
+
+    def _number(self, layer: TracedLayer) -> int:
+        """The number of a layer; that of an earlier one with the same weights, as in a loop."""
+        places = [(w.data_ptr(), tuple(w.shape), w.stride()) for w in layer.weights]
+        name = (layer.computation.key, layer.parts.text, layer.channel, *places)
+        if name not in self.numbers:
+            self.numbers[name] = len(self.program.layers)
+            self.program.layers.append(layer)
+        return self.numbers[name]
 
     # --- plain code ------------------------------------------------------------------------------
 

@@ -1,0 +1,193 @@
+"""All families, each in a process of its own, in a file that is gone on with where it stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from syno._util.checks import parsed_json
+from syno._util.errors import UserError, nearest
+from syno._util.json_types import JsonObject
+from syno.runs.file_lock import one_writer
+from syno.runs.files import write_json
+from syno.runs.helper_process import start
+from syno.runs.journal import Journal
+from syno.runs.processes import kill_tree, signal_name
+from syno.tune.machine import described_machine
+from syno_lab.experiments.coverage.examine import ComparedLibrary, Covered
+from syno_lab.experiments.coverage.families import TIMM, TORCHVISION, Family, families
+
+FORMAT = "syno coverage 1"
+_MODULE = "syno_lab.experiments.coverage.examine"
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class CoverageSweep:
+    """What `cover` examines, and how.
+
+    only: families by name, or by the beginning of it; empty for all. compiled: also compile the
+    network libraries and compare them with PyTorch. memory: of a process, in bytes; seconds: after
+    which it is ended.
+    """
+
+    only: Sequence[str] = ()
+    compiled: bool = False
+    memory: int = 8 << 30
+    seconds: float = 900.0
+
+
+@dataclass
+class Coverage:
+    """What is known of all families; environment: machine, versions and commit."""
+
+    environment: JsonObject
+    networks: list[Covered] = field(default_factory=list)
+
+    @property
+    def whole(self) -> int:
+        """How many networks the library covers."""
+        return sum(each.whole for each in self.networks)
+
+    def missing(self) -> dict[str, list[Covered]]:
+        """The networks that lack each operator, those that most of them lack first."""
+        found: dict[str, list[Covered]] = {}
+        for each in self.networks:
+            for operator in each.missing:
+                found.setdefault(operator, []).append(each)
+        return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+
+    def to_json(self) -> JsonObject:
+        """As the file holds it."""
+        return {"format": FORMAT, **dataclasses.asdict(self)}
+
+
+def read(path: Path) -> Coverage:
+    """What `cover` wrote. UserError for another file."""
+    try:
+        content = parsed_json(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is '{content['format']}'")
+        return Coverage(content["environment"], [_covered(each) for each in content["networks"]])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"the file '{path}' holds no coverage of networks: {error}\n"
+            f"  expected: one that `syno bench coverage` wrote ({FORMAT}), or a new file"
+        ) from error
+
+
+def _covered(content: Any) -> Covered:
+    compiled = content["compiled"]
+    return Covered(
+        **{
+            **content,
+            "input": tuple(content["input"]),
+            "compiled": None if compiled is None else ComparedLibrary(**compiled),
+        }
+    )
+
+
+@one_writer
+def cover(path: Path, given: CoverageSweep, *, progress: Progress = lambda *_: None) -> Coverage:
+    """Examine the smallest network of each family, and keep each result as soon as it is there.
+
+    Args:
+        path: file of the results (JSON); what is in it is not examined again.
+        given: what is examined.
+        progress: called with (finished families, all families, description).
+
+    Raises:
+        UserError: a family is unknown, or the file is of other sources, versions or machine.
+    """
+    known = families()
+    wanted = _wanted(known, given.only)
+    found = _opened(path, _environment())
+    order = [family.key for family in known]
+
+    def keep(key: str, each: Covered) -> None:
+        others = [other for other in found.networks if other.family != key]
+        found.networks = sorted([*others, each], key=lambda one: order.index(one.family))
+        write_json(path, found.to_json(), "the results", "--out")
+
+    done = {each.family: each for each in found.networks if _is_done(each, given.compiled)}
+    journal = Journal(done, keep)
+    by_key = {family.key: family for family in wanted}
+    waiting = list(journal.waiting(by_key))
+    progress(0, len(waiting), "tracing")
+    for number, key in enumerate(waiting, 1):
+        each = _examined(by_key[key], given)
+        journal.put(key, each)
+        what = "covered" if each.whole else each.reason
+        progress(number, len(waiting), f"{each.network or key}: {what}")
+    return found
+
+
+def _is_done(each: Covered, compiled: bool) -> bool:
+    return each.compiled is not None or not (compiled and each.whole)
+
+
+def _wanted(known: Sequence[Family], only: Sequence[str]) -> list[Family]:
+    """The families of these names."""
+    for name in only:
+        if not any(family.key.startswith(name) for family in known):
+            keys = [family.key for family in known]
+            raise UserError(
+                f"there is no family '{name}'{nearest(name, keys)}\n"
+                f"  expected: one such as {TIMM}/resnet or {TORCHVISION}/vgg, or its beginning"
+            )
+    return [f for f in known if not only or any(f.key.startswith(name) for name in only)]
+
+
+def _environment() -> JsonObject:
+    found = described_machine(1)
+    libraries = dict(found["libraries"])  # type: ignore[arg-type, call-overload]
+    for name in (TIMM, TORCHVISION):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            libraries[name] = importlib.metadata.version(name)
+    return {**found, "libraries": libraries}
+
+
+def _opened(path: Path, environment: JsonObject) -> Coverage:
+    """The results in a file, or none yet."""
+    if not path.exists():
+        return Coverage(environment)
+    found = read(path)
+    for name in ("commit", "libraries", "device"):
+        before, now = found.environment.get(name), environment[name]
+        if before != now:
+            raise UserError(
+                f"the results in '{path}' have another {name}\n"
+                f"  expected: {before}      got: {now}\n"
+                "  what to do: take another file, and examine all families again"
+            )
+    return found
+
+
+def _examined(family: Family, given: CoverageSweep) -> Covered:
+    """What the process for a family answers, or how it ended."""
+    orders = {
+        "family": [family.package, family.name, family.networks],
+        "compile": given.compiled,
+        "memory": given.memory,
+        "parent": os.getpid(),
+    }
+    process = start(_MODULE, orders, stderr=subprocess.DEVNULL)
+    try:
+        answer, _ = process.communicate(timeout=given.seconds)
+    except subprocess.TimeoutExpired:
+        kill_tree(process.pid)
+        process.communicate()
+        return Covered(family.key, reason=f"it took more than {given.seconds:.0f} s")
+    if process.returncode:
+        code = process.returncode
+        how = signal_name(-code) if code < 0 else f"exit code {code}"
+        return Covered(family.key, reason=f"its process ended with {how}")
+    return _covered(json.loads(answer))
