@@ -8,7 +8,12 @@ import torch
 from torch import fx, nn
 
 from syno._util.errors import UserError
-from syno.inference.passes.clean import fold_constants, merge_equal, remove_identities
+from syno.inference.passes.clean import (
+    fold_constants,
+    merge_equal,
+    remove_identities,
+    remove_writes,
+)
 from syno.inference.passes.epilogues import fold_epilogues
 from syno.inference.passes.gelu import fuse_gelu
 from syno.inference.passes.layers import Kept, put_layers
@@ -58,7 +63,7 @@ def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
     UserError where torch cannot trace the network for a batch of any size, where samples may depend
     on each other, or where the first dimension of the result is not the batch.
     """
-    traced = trace(net, (x,), batch=True)
+    traced = trace(net, (x,), batch=True, loops=True)
     if not traced.batch:
         raise UserError(
             f"the network {type(net).__name__} takes one size of the batch only\n"
@@ -71,6 +76,7 @@ def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
             f"the network {type(net).__name__} changes its input '{changed[0].name}' in place\n"
             "  expected: a network that leaves its input as it is      what to do: x = x.clone()"
         )
+    remove_writes(traced.graph)
     for place in places_of_results(traced.graph):
         if place != SamplePlace(0):
             raise UserError(
@@ -86,6 +92,7 @@ def folded(traced: Traced, *, convolutions: bool = True) -> Prepared:
     readers = readers_of_results(traced.graph) if traced.batch else None
     before = origins(traced.graph)
     with torch.no_grad():
+        remove_writes(traced.graph)
         remove_identities(traced.graph)
         fold_constants(traced.graph)
         merge_equal(traced.graph)

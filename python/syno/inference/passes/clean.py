@@ -21,6 +21,7 @@ IDENTITIES = (
     _aten.clone.default,
     _aten.contiguous.default,
 )
+_WRITES = (_aten.copy.default, _aten.slice_scatter.default)
 _CHECKS = (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default)
 
 
@@ -48,6 +49,24 @@ def remove_identities(graph: fx.GraphModule) -> None:
         elif node.target in (_aten.view.default, _aten._unsafe_view.default):
             node.target = _aten.reshape.default  # its input may be no copy any more
     graph.graph.eliminate_dead_code()
+
+
+def are_alike(one: fx.Node, other: fx.Node) -> bool:
+    """Whether two nodes give tensors of one shape and type."""
+    mine, its = one.meta["val"], other.meta["val"]
+    return list(mine.shape) == list(its.shape) and mine.dtype == its.dtype
+
+
+def remove_writes(graph: fx.GraphModule) -> None:
+    """A tensor all of which is written goes, and what is written there takes its place."""
+    for node in graph.graph.nodes:
+        if node.target not in _WRITES:
+            continue
+        whole, part = node.args[:2]
+        if are_alike(whole, part):
+            node.replace_all_uses_with(part)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
 
 
 def fold_constants(graph: fx.GraphModule) -> None:

@@ -11,7 +11,7 @@ from torch import fx
 from syno.inference.carriers import carriers
 from syno.inference.layer import TracedLayer
 from syno.inference.node_arguments import NodeArguments
-from syno.inference.passes.clean import constants, only_user
+from syno.inference.passes.clean import are_alike, constants, only_user
 from syno.inference.passes.layers import layers_of
 from syno.inference.trace import module_name
 
@@ -64,12 +64,6 @@ def result_of(batch_norm: fx.Node) -> fx.Node | None:
     if value is None or value.target is not operator.getitem or value.args[1] != 0:
         return None
     return value
-
-
-def are_alike(one: fx.Node, other: fx.Node) -> bool:
-    """Whether two nodes give tensors of one shape and type."""
-    mine, its = one.meta["val"], other.meta["val"]
-    return list(mine.shape) == list(its.shape) and mine.dtype == its.dtype
 
 
 def batch_norm_of(

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from syno.inference.passes.clean import only_user
-from syno.inference.passes.epilogues import activation_of, are_alike, is_batch_norm, result_of
+from syno.inference.passes.clean import are_alike, only_user
+from syno.inference.passes.epilogues import activation_of, is_batch_norm, result_of
 from syno.inference.passes.layers import layers_of
 
 _aten = torch.ops.aten
