@@ -48,6 +48,7 @@ _IN_PLACE = (
     "F.relu({a} + 0.1, inplace=True)",
     "zeroed({a} * 1.0, {d})",
     "raised({a} * 1.0)",
+    "replaced({a} * 1.0, {a})",
 )
 _MAPS = (
     "F.max_pool2d({a}, 2)",
@@ -59,6 +60,12 @@ _MAPS = (
     "F.interpolate({a}, scale_factor=2)",
     "F.pad({a}, (1, 0, 0, 2))",
     "F.pad({a}, (0, -1))",
+    "F.pad({a}, (1, 0, 2, 0), value=0.7)",
+    "F.pad({a}, (1, 1, 0, 1), 'reflect')",
+    "F.interpolate({a}, scale_factor=1.5, mode='bilinear')",
+    "F.interpolate({a}, (4, 7), mode='bicubic', align_corners=True)",
+    "F.unfold({a}, 2, 1, 1, 2)",
+    "F.fold(F.unfold({a}, 3, 1, 1), {a}.shape[2:], 3, 1, 1)",
     "F.pixel_shuffle({a}, 2)",
     "F.channel_shuffle({a}, 2)",
 )
@@ -88,6 +95,12 @@ _VIEWS = (
     "{a}.roll(1, 1)",
     "{a}.expand({n}, -1, -1)",
     "{a}.contiguous()",
+    "{a}[:, [1, 0, 1]]",
+    "{a}.index_select(-1, torch.tensor([1, 0, 1]))",
+    "{a}.repeat_interleave(2, {d})",
+    "{a}.tile(2)",
+    "{a}.unfold(-1, 2, 1)",
+    "{a}.diagonal(0, 1, -1)",
 )
 _SUMS = (
     "{a}.mean(-1)",
@@ -102,6 +115,9 @@ _SUMS = (
     "F.layer_norm({a}, {a}.shape[-1:])",
     "F.normalize({a}, dim=1)",
     "{a}.var(-1)",
+    "{a}.logsumexp(-1)",
+    "torch.var_mean({a}, -1)[1] + torch.std_mean({a}, -1)[0]",
+    "{a}.norm(dim=1)",
 )
 _PAIRS = (
     "{a} + {b}",
@@ -117,6 +133,9 @@ _PAIRS = (
     "{a} @ {b}",
     "{a} @ {b}.transpose(-2, -1)",
     "F.scaled_dot_product_attention({a}, {a}, {b})",
+    "torch.einsum('nab,nac->nbc', {a}, {b})",
+    "torch.einsum('n...a,n...a->n...', {a}, {b})",
+    "torch.einsum('nabc,nabd->nacd', {a}, {a})",
 )
 _BATCH = (
     "{a} - {a}.mean(0, keepdim=True)",
@@ -151,6 +170,29 @@ def raised(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def replaced(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """x, all of which another tensor takes the place of, and then a part of it."""
+    x[:, :] = y
+    x[:, 1:] = 0.5
+    return x
+
+
+# What lines of `forward` name.
+_NAMES: dict[str, Any] = {
+    "torch": torch,
+    "F": F,
+    "zeroed": zeroed,
+    "raised": raised,
+    "replaced": replaced,
+}
+# How modules are called that are no function of one tensor.
+_CALLS: dict[type[nn.Module], str] = {
+    nn.LSTM: "self.{m}({a})[0]",
+    nn.GRU: "self.{m}({a})[0]",
+    nn.MultiheadAttention: "self.{m}({a}, {a}, {a})[0]",
+}
+
+
 @dataclass
 class Recipe:
     """The lines of a network's `forward`, its modules, and the names of its results."""
@@ -183,7 +225,7 @@ class Network(nn.Module):
 
 
 def _forward(text: str) -> Callable[..., Any]:
-    names: dict[str, Any] = {"torch": torch, "F": F, "zeroed": zeroed, "raised": raised}
+    names = dict(_NAMES)
     exec(text, names)
     found: Callable[..., Any] = names["forward"]
     return found
@@ -250,7 +292,7 @@ class _Draw:
             return
         values = []
         for batch in range(2):
-            scope = {"torch": torch, "F": F, "zeroed": zeroed, "raised": raised}
+            scope = dict(_NAMES)
             scope |= {key: held[batch].clone() for key, held in self.values.items()}
             scope |= {"n": 2 + batch, "self": Network(Recipe(modules=modules))}
             try:
@@ -293,7 +335,14 @@ class _Draw:
         kinds: list[Callable[[], nn.Module]] = [lambda: nn.Linear(shape[-1], width)]
         kinds.append(lambda: nn.LayerNorm(shape[-1]))
         if len(shape) == 3:
-            kinds.append(lambda: nn.Conv1d(shape[1], width, 3, padding=self.choose.choice([1, 2])))
+            size = shape[2]
+            kinds += [
+                lambda: nn.Conv1d(shape[1], width, 3, padding=self.choose.choice([1, 2])),
+                lambda: nn.Conv1d(shape[1], width, 3, stride=2, dilation=2, padding=2),
+                lambda: nn.LSTM(size, 3, batch_first=True, bidirectional=True),
+                lambda: nn.GRU(size, 3, batch_first=True),
+                lambda: nn.MultiheadAttention(size, 1, batch_first=True),
+            ]
         if len(shape) == 4:
             c = shape[1]
             kinds += [
@@ -304,6 +353,7 @@ class _Draw:
                 lambda: nn.Conv2d(c, width, 3, stride=2, padding=1),
                 lambda: nn.Conv2d(c, width, 2),
                 lambda: nn.Conv2d(c, width, 3, padding=2, dilation=2),
+                lambda: nn.Conv2d(c, width, 3, padding=2, stride=2, dilation=(1, 2)),
                 lambda: nn.ConvTranspose2d(c, width, 2, stride=2),
                 lambda: nn.BatchNorm2d(c),
                 lambda: nn.PReLU(c),
@@ -314,4 +364,5 @@ class _Draw:
         for tensor in modules[name].state_dict().values():
             if tensor.is_floating_point():
                 tensor.uniform_(0.1, 0.6).mul_(1.0 if "Norm" in str(modules[name]) else 0.7)
-        return f"self.{name}({a})"
+        call = _CALLS.get(type(modules[name]), "self.{m}({a})")
+        return call.format(m=name, a=a)

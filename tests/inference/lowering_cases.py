@@ -361,6 +361,12 @@ def resampling():
             f"bilinear, size, {corners}": of(two.vec, X, [4, 13], corners, None),
             f"bilinear, scales, {corners}": of(two.default, X, [13, 10], corners, 1.45, 1.3),
         }
+        cubic = aten.upsample_bicubic2d
+        found |= {
+            f"bicubic, {corners}": of(cubic.vec, X, None, corners, [2.0, 1.5]),
+            f"bicubic, size, {corners}": of(cubic.vec, X, [4, 13], corners, None),
+            f"bicubic, scales, {corners}": of(cubic.default, X, [13, 10], corners, 1.45, 1.3),
+        }
     return found | {
         "pixel shuffle": of(aten.pixel_shuffle.default, of(aten.slice.Tensor, X, 1, 0, 4), 2),
         "pixel unshuffle": of(aten.pixel_unshuffle.default, of(aten.slice.Tensor, X, 2, 1, 9), 2),
@@ -487,6 +493,65 @@ def products():
     }
 
 
+def written():
+    """Tensors with parts of others, or one number everywhere."""
+    ordinary = {
+        "dtype": torch.float32,
+        "layout": torch.strided,
+        "device": torch.device("cpu"),
+        "pin_memory": False,
+        "memory_format": torch.preserve_format,
+    }
+    part_of = of(aten.slice.Tensor, Y, 3, 0, 3)
+    return {
+        "slice written": of(aten.slice_scatter.default, X, part_of, 3, 1, 7, 2),
+        "slice written, names": of(
+            aten.slice_scatter.default, X, of(aten.slice.Tensor, Y, 1, 0, 2), dim=1, start=-2
+        ),
+        "index written": of(aten.select_scatter.default, X, of(aten.select.int, Y, 2, 0), 2, -1),
+        "copy of a row": of(aten.copy.default, X, of(aten.slice.Tensor, Y, 2, 0, 1), True),
+        "zeros": of(aten.zeros_like.default, X, **ordinary),
+        "ones": of(aten.ones_like.default, X, **ordinary),
+        "full": of(aten.full_like.default, X, -2.5, **ordinary),
+        "fill": of(aten.fill.Scalar, X, 3),
+        "fill with a tensor": of(aten.fill.Tensor, X, of(aten.mean.default, Y)),
+    }
+
+
+def places():
+    """Elements that are chosen by their places, and windows as columns."""
+    index = torch.tensor([[3, 0, -1], [2, 2, 1]])
+    window = {"dilation": [2, 1], "padding": [1, 2], "stride": [2, 3]}
+
+    return {
+        "index": of(aten.index.Tensor, X, [None, None, index]),
+        "index of two": of(aten.index.Tensor, X, [None, index, index % 2]),
+        "index of the last": of(aten.index.Tensor, X, [None, None, None, index[0]]),
+        "index select": of(aten.index_select.default, X, 1, index[1]),
+        "index select, last": of(aten.index_select.default, X, -1, torch.tensor([7, 0, 7])),
+        "flip": of(aten.flip.default, X, [1]),
+        "flip of two": of(aten.flip.default, X, [-1, 2]),
+        "windows": of(aten.im2col.default, X, [2, 3], [1, 1], [0, 0], [1, 1]),
+        "windows, all": of(aten.im2col.default, X, [3, 2], **window),
+        "from windows": of(
+            aten.col2im.default,
+            of(aten.im2col.default, X, [2, 3], [1, 1], [0, 0], [1, 1]),
+            [9, 8],
+            [2, 3],
+            [1, 1],
+            [0, 0],
+            [1, 1],
+        ),
+        "from windows, all": of(
+            aten.col2im.default,
+            of(aten.im2col.default, X, [3, 2], **window),
+            [9, 8],
+            [3, 2],
+            **window,
+        ),
+    }
+
+
 CASES = {
     **arithmetic(),
     **comparisons(),
@@ -496,83 +561,7 @@ CASES = {
     **pooling(),
     **resampling(),
     **joins(),
+    **written(),
+    **places(),
     **products(),
 }
-
-
-def refused():
-    """What has no code, with a part of the message."""
-    found = {}
-    for rank, more in ((1, ""), (2, ""), (3, ""), (2, "_with_indices"), (3, "_with_indices")):
-        target = getattr(aten, f"max_pool{rank}d{more}").default
-        source = of(aten.reshape.default, X, [1, 6, *([72], [9, 8], [3, 3, 8])[rank - 1]])
-        call = of(target, source, [2] * rank, dilation=[2] * rank)
-        found[f"dilation of max {rank}{more}"] = (
-            "the argument 'dilation'",
-            part(call, 0) if more else call,
-        )
-    types = {"int64": torch.int64, "float64": torch.float64, "float16": torch.float16}
-    for name, dtype in types.items():
-        found |= {
-            f"{name}": (f"gives torch.{name}", of(aten._to_copy.default, X, dtype=dtype)),
-            f"to {name}": (f"gives torch.{name}", of(aten.to.dtype, X, dtype)),
-            f"as {name}": (
-                f"gives torch.{name}",
-                of(aten.type_as.default, X, torch.zeros(1, dtype=dtype)),
-            ),
-            f"sum in {name}": (
-                f"gives torch.{name}",
-                of(aten.sum.dim_IntList, X, [1], dtype=dtype),
-            ),
-        }
-    empty = of(aten.slice.Tensor, X, 1, 2, 2)
-    return found | {
-        "dropout in attention": (
-            "the argument 'dropout_p'",
-            of(aten.scaled_dot_product_attention.default, X, Y, P, None, 0.5),
-        ),
-        "mean in float64": ("gives torch.float64", of(aten.mean.dim, X, [1], dtype=torch.float64)),
-        "product with float64": ("gives torch.float64", of(aten.mul.Tensor, X, rand(8).double())),
-        "complex numbers": ("complex numbers", of(aten.mul.Tensor, X, torch.ones(8) * 1j)),
-        "a complex number": ("gives torch.complex64", of(aten.mul.Tensor, X, 2j)),
-        "sum of truth values": ("gives torch.int64", of(aten.sum.dim_IntList, M, [1])),
-        "sum of two truth values": ("gives torch.bool", of(aten.add.Tensor, M, M)),
-        "greatest truth value": ("gives torch.bool", of(aten.amax.default, M, [1])),
-        "truth values as result": ("the network gives torch.bool", M),
-        "places of maxima": (
-            "has no code for result 1 of 'aten.adaptive_max_pool2d.default'",
-            part(of(aten.adaptive_max_pool2d.default, X, [2, 2]), 1),
-        ),
-        "nothing": (
-            "a tensor without elements",
-            of(aten.mul.Tensor, empty, 2),
-        ),
-        "sum of nothing": (
-            "a tensor without elements",
-            of(aten.sum.dim_IntList, empty, [1]),
-        ),
-        "nothing as result": ("a tensor without elements", empty),
-        "repetition of all": (
-            "repeat_interleave without 'dim'",
-            of(aten.repeat_interleave.self_int, X, 2),
-        ),
-        "cyclic shift of all": (
-            "a cyclic shift of all dimensions as one",
-            of(aten.roll.default, X, [2]),
-        ),
-        "norm of order 3": (
-            "a norm of the order 3",
-            of(aten.linalg_vector_norm.default, X, 3, [1]),
-        ),
-        "softmax of no rank": ("of one element", of(aten.softmax.int, of(aten.mean.default, X), 0)),
-        "instance norm, given": (
-            "with given statistics",
-            of(
-                aten.instance_norm.default, X, None, None, rand(6), rand(6), False, 0.1, 1e-05, True
-            ),
-        ),
-        "no code": ("no code for 'aten.cumsum.default'", of(aten.cumsum.default, X, 1)),
-    }
-
-
-REFUSED = refused()

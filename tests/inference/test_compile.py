@@ -20,6 +20,13 @@ from syno.operators import zoo
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
+class Weighted(nn.Module):
+    """A convolution with a weight that is computed."""
+
+    def forward(self, x, weight):
+        return F.conv2d(x, weight, stride=2)
+
+
 class Net(nn.Module):
     """Covered layers, a convolution that is not covered, and plain functions."""
 
@@ -28,7 +35,7 @@ class Net(nn.Module):
         self.first = nn.Conv2d(3, 8, 3, padding=1)
         self.norm = nn.BatchNorm2d(8)
         self.second = nn.Conv2d(8, 8, 3, padding=1)
-        self.sparse = nn.Conv2d(8, 8, 3, stride=2, dilation=2)
+        self.weighted = Weighted()
         self.head = nn.Linear(8, 5)
         self.norm.running_mean.normal_(generator=torch.Generator().manual_seed(1))
 
@@ -36,7 +43,8 @@ class Net(nn.Module):
         """Scores."""
         x = F.relu(self.norm(self.first(x)))
         x = F.relu(self.second(x) + x)
-        return self.head(self.sparse(x).mean((2, 3)))
+        weight = x.mean((0, 2, 3))[:, None, None, None].expand(8, 8, 3, 3)
+        return self.head(self.weighted(x, weight).mean((2, 3)))
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +75,10 @@ def test_the_report_says_what_is_a_kernel(compiled):
     assert rows["first"].epilogue == "bias+relu"
     assert rows["second"].epilogue == "bias+residual+relu"
     assert rows["head"].kernel
-    assert not rows["sparse"].kernel
-    assert "dilation 2 and stride 2" in rows["sparse"].reason
+    assert not rows["weighted"].kernel
+    assert "a weight that the network computes" in rows["weighted"].reason
     text = compiled.report().markdown()
-    assert "| sparse | convolution | PyTorch |" in text
+    assert "| weighted | convolution | PyTorch |" in text
     assert "| mean | average | kernel |" in text
 
 

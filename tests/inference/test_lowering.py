@@ -6,7 +6,8 @@ import re
 
 import pytest
 import torch
-from tests.inference.lowering_cases import CASES, REFUSED, SHAPE
+from tests.inference.lowering_cases import CASES, SHAPE
+from tests.inference.lowering_refused import REFUSED
 from torch import fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -29,7 +30,7 @@ EMBEDDING = torch.ops.aten.embedding.default  # of token ids, and so in a networ
 
 # PyTorch's own values for infinity and NaN depend on the size: its erf of infinity is NaN where it
 # computes many at once, and its attention has 0 for rows that are NaN.
-FINITE = ("gelu", "attention")
+FINITE = ("gelu", "attention", "bicubic")
 
 
 class Eager:

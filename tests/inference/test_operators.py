@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from syno.inference.carriers import carriers
@@ -12,6 +13,13 @@ from syno.operators import zoo
 from syno.operators.emitted import load_module
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+class Computed(nn.Module):
+    """A convolution whose weight depends on the input."""
+
+    def forward(self, x):
+        return F.conv2d(x, x.mean((0, 2, 3), keepdim=True))
 
 
 class Padded(nn.Module):
@@ -108,16 +116,24 @@ COVERED = {
         nn.ConvTranspose2d(4, 6, 2, stride=2, padding=1, dilation=2, output_padding=1),
         (4, 7, 7),
     ),
+    "dilation and stride": (
+        nn.Conv2d(4, 6, 3, padding=2, dilation=2, stride=2),
+        (4, 7, 7),
+    ),
+    "dilation and stride, depthwise": (
+        nn.Conv2d(4, 4, (3, 2), dilation=(2, 3), stride=(3, 2), groups=4),
+        (4, 9, 8),
+    ),
+    "dilation and stride of one dimension": (
+        nn.Conv2d(4, 6, 3, padding=(4, 1), dilation=(3, 1), stride=2, groups=2),
+        (4, 8, 9),
+    ),
     "linear": (nn.Linear(5, 3), (5,)),
     "linear, rows": (nn.Linear(5, 3, bias=False), (4, 5)),
     "linear, positions": (nn.Linear(5, 3), (2, 4, 5)),
 }
 KEPT = {
-    "dilation and stride": (
-        nn.Conv2d(4, 6, 3, padding=2, dilation=2, stride=2),
-        (4, 7, 7),
-        "kernel 3 with dilation 2 and stride 2",
-    ),
+    "computed weight": (Computed(), (4, 7, 7), "a weight that the network computes"),
 }
 
 

@@ -73,6 +73,17 @@ def test_an_activation_becomes_part_of_the_layer(name):
     assert not plain(prepared)
 
 
+def test_a_tensor_all_of_which_is_written_goes():
+    def written(self, x, conv):
+        y = torch.empty_like(x)
+        y[:, :] = conv(x)
+        return F.relu(y)
+
+    found, prepared = epilogues(Function(written))
+    assert found == ["bias+relu"]
+    assert not plain(prepared)
+
+
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.ReLU6, nn.SiLU, nn.Hardswish])
 def test_an_activation_in_place_becomes_part_of_the_layer(activation):
     found, _ = epilogues(Function(lambda self, x, conv: activation(inplace=True)(conv(x))))

@@ -43,6 +43,11 @@ def sequence_first(x):
     return y.permute(1, 2, 0)
 
 
+torch.manual_seed(0)
+recurrent = nn.LSTM(5, 3, batch_first=True, bidirectional=True).eval()
+recurrent.requires_grad_(False)
+
+
 APART = {
     "each element": lambda x: torch.relu(x) * 2 + x,
     "maps": lambda x: F.max_pool2d(F.pad(x, (1, 1)), 2),
@@ -55,6 +60,13 @@ APART = {
     "parts": lambda x: torch.stack(x.chunk(2, 1), 2).select(2, 0),
     "chosen": lambda x: x[:, [2, 0]],
     "moved": lambda x: x.roll(1, 2),
+    "named products": lambda x: torch.einsum("nchw,ndhw->nhcd", x, x.exp()),
+    "samples several times": lambda x: torch.cat(
+        [x.repeat_interleave(3, 0).unflatten(0, (-1, 3)).flatten(1, 2), x.repeat(1, 2, 1, 1)], 1
+    ),
+    "copies of all": lambda x: x.repeat(2, 1, 1, 1).unflatten(0, (2, -1)).transpose(0, 1),
+    "columns": lambda x: F.fold(F.unfold(x, 3, 1, 1, 2), (6, 5), 3, 1, 1, 2),
+    "recurrent": lambda x: recurrent(x.flatten(1, 2))[0],
 }
 MEET = {
     "mean": lambda x: x - x.mean(0, keepdim=True),
@@ -77,7 +89,8 @@ MEET = {
 
 
 def graph_of(function):
-    traced = trace(Function(function).eval(), (torch.randn(2, 4, 6, 5),), batch=True)
+    inputs = (torch.randn(2, 4, 6, 5),)
+    traced = trace(Function(function).eval(), inputs, batch=True, loops=True)
     assert traced.batch
     return traced.graph
 

@@ -110,6 +110,10 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     sides = _zeros(given["padding"], kernel, dilation)
     source, sides = _without_padding(source, sides)
     inside = [int(n) for n in shape_of(source)[2:]]
+    for axis, (s, d) in enumerate(zip(stride, dilation, strict=True)):
+        if s > 1 and d > 1 and kernel[axis] > 1:
+            weight, dilation[axis] = _spread(weight, 2 + axis, d), 1
+            kernel[axis] = weight.shape[2 + axis]
     axes, maps = [], []
     for k, s, d, (left, _), n, o in zip(
         kernel, stride, dilation, sides, inside, outside, strict=True
@@ -132,6 +136,14 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     return Found(CONVOLUTION, source, computation, weights, bias, 1, tuple(maps), rows)
 
 
+def _spread(weight: torch.Tensor, dimension: int, dilation: int) -> torch.Tensor:
+    """A kernel with zeros between its taps, which stands for its dilation."""
+    shape = list(weight.shape)
+    shape[dimension] = dilation * (shape[dimension] - 1) + 1
+    places = torch.arange(0, shape[dimension], dilation)
+    return weight.new_zeros(shape).index_copy(dimension, places, weight)
+
+
 def _axis(
     kernel: int, stride: int, dilation: int, left: int, inside: int, outside: int
 ) -> tuple[_Axis, Map]:
@@ -140,8 +152,6 @@ def _axis(
     left: the zeros in front of the input. The operator's windows reach half a kernel to the left;
     its first results are dropped where that is more than `left`.
     """
-    if stride > 1 and dilation > 1:
-        raise NotCovered(f"kernel {kernel} with dilation {dilation} and stride {stride}")
     if left == 0 and dilation == 1 and (kernel == stride or outside == 1):
         # A single window is a patch, whatever its stride.
         return _Axis(kernel, kernel, True, outside), Map(0, outside * kernel - inside, outside)

@@ -174,11 +174,39 @@ def between(least: float, most: float) -> str:
 def _to(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     # A value is never changed, and lies where the network does: a copy is not needed.
     given.without_effect("dtype", "non_blocking", "copy", "memory_format", "pin_memory")
+    _check_kind(given)
+    return _as_numbers(build.get(given["self"]))
+
+
+def _check_kind(given: NodeArguments) -> None:
+    """UserError for a tensor that is not an ordinary one of the CPU."""
+    given.without_effect("dtype")  # the type of the result says it
     if given.get("device", None) not in (None, torch.device("cpu")):
         raise UserError(f"the network library has no code for the device {given['device']}")
     if given.get("layout", None) not in (None, torch.strided):
         raise UserError(f"the network library has no code for the layout {given['layout']}")
-    return _as_numbers(build.get(given["self"]))
+
+
+_FILLED = {
+    _aten.zeros_like.default: 0.0,
+    _aten.ones_like.default: 1.0,
+    _aten.full_like.default: None,
+    _aten.fill.Scalar: None,
+    _aten.fill.Tensor: None,
+}
+
+
+@_code(*_FILLED)
+def _filled(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    """One number everywhere; of the tensor, the shape alone counts."""
+    given.without_effect("self", "memory_format", "pin_memory")
+    _check_kind(given)
+    value = _FILLED[node.target]
+    if value is None:
+        value = given.first("fill_value", "value")
+    if isinstance(value, fx.Node):
+        return build.mapped(node, "a", build.get(value))
+    return build.mapped(node, f"splat({number(value)})")
 
 
 @_code(_aten.type_as.default)

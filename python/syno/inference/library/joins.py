@@ -1,9 +1,10 @@
-"""Tensors that are made of parts of others: joined, padded, repeated and shifted."""
+"""Tensors that are made of parts of others: joined, padded, repeated, shifted and written into."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import fx
@@ -174,3 +175,30 @@ def _roll(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
             source, to = source.narrow(dim, from_, count), to.narrow(dim, start, count)
         build.map(Value(y.buffer, to), [Value(x.buffer, source)], "a", module_name(node))
     return y
+
+
+def _sliced(build: Builder, node: fx.Node, given: NodeArguments, part: Callable[..., Any]) -> Value:
+    """A tensor with another one in place of a part of it."""
+    x, source = build.get(given["self"]), build.get(given["src"])
+    y = build.program.new(x.shape)
+    build.map(y, [x], "a", module_name(node))
+    build.map(Value(y.buffer, part(y.view)), [source], "a", f"{module_name(node)} (part)")
+    return y
+
+
+@_code(_aten.slice_scatter.default)
+def _slice_scatter(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    place = [given[name] for name in ("dim", "start", "end", "step")]
+    return _sliced(build, node, given, lambda view: _aten.slice.Tensor(view, *place))
+
+
+@_code(_aten.select_scatter.default)
+def _select_scatter(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    dim, index = given["dim"], given["index"]
+    return _sliced(build, node, given, lambda view: view.select(dim, index))
+
+
+@_code(_aten.copy.default)
+def _copy(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    given.without_effect("self", "non_blocking")  # all of it is written
+    return build.mapped(node, "a", build.get(given["src"]))

@@ -62,6 +62,58 @@ def _linear(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     return _interpolated(build, node, given, tables, "interpolate")
 
 
+_CUBIC = overloads("upsample_bicubic2d", "vec", "default")
+# Of each place of a result the four elements that it is made of.
+_FOUR = "struct Four { int at[4]; float by[4]; };"
+
+
+@_code(*_CUBIC)
+def _cubic(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    """An element of the result is a weighted sum of elements of four rows and four columns."""
+    tables, corners = [_FOUR], given["align_corners"]
+    for name, size, out, scale in _each_axis(node, given):
+        units = torch.eye(size)[None, :, :, None]
+        weights = _aten.upsample_bicubic2d.default(units, [out, 1], corners, scale, None)[
+            0, :, :, 0
+        ]
+        tables.append(_static("Four", name, [_four(each) for each in weights.T]))
+    x = build.contiguous(build.get(given.first("input", "self")))
+    y = build.program.new(node.meta["val"].shape)
+    (height, width), (out_height, out_width) = x.shape[2:], y.shape[2:]
+    rows = math.prod(y.shape[:3])
+
+    def step(at: Address) -> str:
+        return "\n".join(
+            [
+                *tables,
+                f"for (long i = team.begin({rows}); i < team.end({rows}); ++i) {{",
+                f"  const float* const from = {at(x)} + i / {out_height} * {height * width};",
+                f"  const Four& r = row[i % {out_height}];",
+                f"  for (long j = 0; j < {out_width}; ++j) {{",
+                "    const Four& c = column[j];",
+                "    float sum = 0;",
+                "    for (long a = 0; a < 4; ++a)",
+                "      for (long b = 0; b < 4; ++b)",
+                f"        sum += r.by[a] * c.by[b] * from[r.at[a] * {width} + c.at[b]];",
+                f"    {at(y)}[i * {out_width} + j] = sum;",
+                "  }",
+                "}",
+            ]
+        )
+
+    return build.step(step, [x], y, module_name(node))
+
+
+def _four(weights: torch.Tensor) -> str:
+    """The places of a result and their weights, from the weights of all places."""
+    places = weights.nonzero().flatten().tolist()
+    assert 1 <= len(places) <= 4, "an interpolation reads at most four places"
+    by = [number(float(weights[place])) for place in places]
+    unused = 4 - len(places)
+    at = ", ".join(map(str, [*places, *[places[0]] * unused]))
+    return f"{{{{{at}}}, {{{', '.join([*by, *['0.0f'] * unused])}}}}}"
+
+
 def _each_axis(node: fx.Node, given: NodeArguments) -> list[tuple[str, int, int, float | None]]:
     """The name of its table, size, result and scale of rows and columns; a signal is one row."""
     given.without_effect("output_size")  # the shape of the result says it

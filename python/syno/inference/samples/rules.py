@@ -219,6 +219,25 @@ def _indexed(call: OperatorCall) -> SamplePlace:
     return place if place.dim < dims[0] else place.at(place.dim - len(dims) + made)
 
 
+@_of("unfold")
+def _unfolded(call: OperatorCall) -> SamplePlace:
+    """Windows along a dimension, whose elements are a new last one."""
+    x, place = call.first()
+    if int(call.given["dimension"]) % len(shape_of(x)) == place.dim:
+        raise Meets("it combines samples")
+    return place
+
+
+@_of("diagonal")
+def _diagonal(call: OperatorCall) -> SamplePlace:
+    """Two dimensions as one behind the others."""
+    x, place = call.first()
+    gone = {int(call.given[name]) % len(shape_of(x)) for name in ("dim1", "dim2")}
+    if place.dim in gone:
+        raise Meets("it chooses samples")
+    return place.at(place.dim - sum(dim < place.dim for dim in gone))
+
+
 # --- shapes --------------------------------------------------------------------------------------
 
 
@@ -270,10 +289,28 @@ def _transposed(call: OperatorCall) -> SamplePlace:
     return place.at(exchanged.get(place.dim, place.dim))
 
 
-@_of("expand", "repeat")
+@_of("expand")
 def _expanded(call: OperatorCall) -> SamplePlace:
     """More of the same in other dimensions."""
     return _aligned(call, dict([call.first()]), len(call.shape))
+
+
+@_of("repeat")
+def _repeated(call: OperatorCall) -> SamplePlace:
+    """The same several times, one after the other; all samples, too."""
+    place = _expanded(call)
+    return SamplePlace(place.dim, place.outer * int(call.given["repeats"][place.dim]), place.inner)
+
+
+@_of("repeat_interleave.self_int")
+def _interleaved(call: OperatorCall) -> SamplePlace:
+    """Each element several times; each sample, too."""
+    x, place = call.first()
+    if call.given["dim"] is None:
+        raise Meets("it combines all elements")
+    if int(call.given["dim"]) % len(shape_of(x)) != place.dim:
+        return place
+    return SamplePlace(place.dim, place.outer, place.inner * int(call.given["repeats"]))
 
 
 # --- what combines the last dimensions -----------------------------------------------------------
@@ -304,8 +341,10 @@ for _rank in (1, 2, 3):
         _of(f"{_name}{_rank}d")(_fixed(_rank))
 _of("upsample_linear1d")(_fixed(1))
 _of("upsample_bilinear2d", "upsample_bicubic2d", "max_pool2d_with_indices")(_fixed(2))
+_of("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")(_fixed(2))
 _of("upsample_trilinear3d", "max_pool3d_with_indices")(_fixed(3))
 _of("pixel_shuffle", "pixel_unshuffle", "im2col")(_fixed(3))
+_of("col2im")(_fixed(2))
 _of("group_norm", "instance_norm", "channel_shuffle")(
     _trailing(lambda call: len(shape_of(call.first()[0])) - 1)
 )

@@ -12,6 +12,9 @@ from syno._util.errors import UserError
 from syno.inference.samples.place import batch_of, called, number
 from syno.inference.trace import attribute, module_name, shape_of
 
+_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+_RESHAPE = torch.ops.aten.reshape.default
+
 
 def for_one(graph: fx.GraphModule) -> None:
     """Make a graph for a batch of any size one for a single sample.
@@ -30,6 +33,8 @@ def for_one(graph: fx.GraphModule) -> None:
                 held = attribute(graph, str(node.target))
                 values[node] = mode.from_tensor(held) if isinstance(held, torch.Tensor) else held
             elif node.op == "call_function":
+                if node.target in _VIEWS:
+                    node.target = _RESHAPE  # strides of attention depend on the size of the batch
                 values[node] = called(node, values)
                 _check_shape(node, values[node], batch)
             if isinstance(known, torch.SymInt):
