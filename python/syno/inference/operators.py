@@ -110,10 +110,10 @@ def _convolution(node: fx.Node, constant: dict[str, torch.Tensor]) -> Found:
     sides = _zeros(given["padding"], kernel, dilation)
     source, sides = _without_padding(source, sides)
     inside = [int(n) for n in shape_of(source)[2:]]
-    for axis, (s, d) in enumerate(zip(stride, dilation, strict=True)):
-        if s > 1 and d > 1 and kernel[axis] > 1:
-            weight, dilation[axis] = _spread(weight, 2 + axis, d), 1
-            kernel[axis] = weight.shape[2 + axis]
+    for place, (s, d) in enumerate(zip(stride, dilation, strict=True)):
+        if s > 1 and d > 1 and kernel[place] > 1:
+            weight, dilation[place] = _spread(weight, 2 + place, d), 1
+            kernel[place] = weight.shape[2 + place]
     axes, maps = [], []
     for k, s, d, (left, _), n, o in zip(
         kernel, stride, dilation, sides, inside, outside, strict=True

@@ -187,7 +187,7 @@ def _check_kind(given: NodeArguments) -> None:
         raise UserError(f"the network library has no code for the layout {given['layout']}")
 
 
-_FILLED = {
+_FILLED: dict[object, float | None] = {
     _aten.zeros_like.default: 0.0,
     _aten.ones_like.default: 1.0,
     _aten.full_like.default: None,

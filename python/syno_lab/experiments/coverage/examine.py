@@ -138,8 +138,8 @@ def _compared(net: nn.Module, x: torch.Tensor) -> ComparedLibrary:
         try:
             code = export_network(net, Path(folder) / "net", x, format="cpp-network").code
             y = torch.from_numpy(load(code)(more.numpy()))
-        except UserError as error:
-            return ComparedLibrary(reason=first_line(error))
+        except UserError as refusal:
+            return ComparedLibrary(reason=first_line(refusal))
     top = float(expected.abs().max())
     error = float((y - expected).abs().max()) / max(top, 1e-30)
     return ComparedLibrary(error=error, seconds=round(time.monotonic() - began, 1))
