@@ -48,7 +48,7 @@ def _primitives() -> Kind:
         scope=("src/syno/**/*.h", "src/syno/**/*.cpp", "python/syno/**/*.py"),
         # What rules are about is their own affair; a view of a plan has a name of its own.
         outside=r"_test\.|/rules/catalogue/|^src/syno/plan/plan\.cpp$|^src/syno/emit/",
-        mentions=r"\bmax_unfolds\b|\bUnfold\b|\benum class ExpressionKind\b",
+        mentions=r"\bmax_unfolds\b|\bUnfold\b|\benum class ExpressionKind\b|\bstruct RandomMix\b",
     )
 
 
@@ -138,6 +138,13 @@ def naming(kind: Kind) -> set[str]:
         if not outside.search(name := path.relative_to(ROOT).as_posix())
         and named.search(path.read_text(encoding="utf-8"))
     }
+
+
+def test_every_file_of_every_list_exists():
+    headings = re.findall(r"^\*\*(An? [^*]+)\*\*", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(headings) > 15
+    for heading in headings:
+        assert listed(heading) or heading == "A layer", heading
 
 
 @pytest.mark.parametrize("heading", KINDS)

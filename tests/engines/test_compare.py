@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -70,20 +71,16 @@ def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
     monkeypatch.setattr(engine, "get", lambda name: fake if name == "fake" else known(name))
 
 
+# The quickest of each kind of engine; others are slow to prepare.
+QUICK = ("channels-last", "onnxruntime", "openvino", "syno", "syno-cpp")
+
+
 @pytest.mark.parametrize(
     "name",
     [
-        "channels-last",
-        pytest.param("inductor", marks=pytest.mark.slow),
-        "onnxruntime",
-        pytest.param("onnxruntime-int8", marks=pytest.mark.slow),
-        "openvino",
-        pytest.param("openvino-default", marks=pytest.mark.slow),
-        pytest.param("openvino-int8", marks=pytest.mark.slow),
-        pytest.param("tvm", marks=pytest.mark.slow),
-        "syno",
-        "syno-cpp",
-        pytest.param("syno-cpp-bf16", marks=pytest.mark.slow),
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name in engine.names()
+        if name != "eager"
     ],
 )
 def test_an_engine_computes_what_the_network_computes(name: str) -> None:
@@ -175,6 +172,11 @@ def test_a_comparison_names_the_engines_that_it_lacks_and_both_fixed_computation
     assert engine.without(engine.missing_rivals(engine.DEFAULT)) == ""
     assert written["control"]["median_ms"] > 0
     assert written["stream"]["gb_s"] > 0 and written["stream"]["spread_ms"] >= 0
+
+
+def test_the_help_names_every_engine() -> None:
+    words = re.split(r"[\s,()]+", CliRunner().invoke(cli, ["bench", "network", "--help"]).output)
+    assert set(engine.names()) <= set(words)
 
 
 def test_bad_arguments() -> None:

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from syno.codegen.torch_op.epilogue import ACTIVATIONS
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
 from syno.network.placeholder import Placeholder
@@ -64,6 +65,10 @@ MODULES = {
     "tanh": nn.Tanh(),
     "hardsigmoid": nn.Hardsigmoid(),
 }
+
+
+def test_every_activation_of_epilogues_has_a_module_here():
+    assert MODULES.keys() == ACTIVATIONS.keys()
 
 
 @pytest.mark.parametrize("name", MODULES)

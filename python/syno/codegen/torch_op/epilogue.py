@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": F.relu,
     "relu6": F.relu6,
     "silu": F.silu,
@@ -65,5 +65,5 @@ class Epilogue:
             y = y + channel[: y.shape[dim]].view(shape)
         if residual is not None:
             y = y + residual
-        activation = _ACTIVATIONS.get(self.text.rpartition("+")[2])
+        activation = ACTIVATIONS.get(self.text.rpartition("+")[2])
         return activation(y) if activation else y

@@ -14,18 +14,6 @@ from syno.inference.node_arguments import NodeArguments
 from syno.inference.passes.epilogues import activation_of
 
 _aten = torch.ops.aten
-# Activations by the names of epilogues, as structs of the runtime.
-STRUCTS = {
-    "relu": "Relu",
-    "relu6": "Relu6",
-    "silu": "Silu",
-    "gelu": "Gelu",
-    "gelu_tanh": "GeluTanh",
-    "hardswish": "Hardswish",
-    "sigmoid": "Sigmoid",
-    "tanh": "Tanh",
-    "hardsigmoid": "Hardsigmoid",
-}
 _SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
 # `exp_of` is for numbers of at most 0.
 _EXP = """[&] {
@@ -51,6 +39,11 @@ _SOFTPLUS = """[&] {
   }()"""
 
 
+def struct_of(activation: str) -> str:
+    """The struct of the runtime that computes an activation by the name of epilogues."""
+    return "".join(word.capitalize() for word in activation.split("_"))
+
+
 def _numbers(given: NodeArguments, *names: str) -> list[float]:
     return [float(given[name]) for name in names]
 
@@ -60,7 +53,7 @@ def _activation(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     given.without_effect("approximate", "min", "max", "min_val", "max_val")
     found = activation_of(node)
     assert found is not None
-    return formula(build, node, given, f"{STRUCTS[found]}::of(@self)")
+    return formula(build, node, given, f"{struct_of(found)}::of(@self)")
 
 
 # How nodes are computed that are activations of epilogues.

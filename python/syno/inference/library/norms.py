@@ -8,7 +8,7 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
-from syno.inference.library.activations import STRUCTS
+from syno.inference.library.activations import struct_of
 from syno.inference.library.builder import Builder
 from syno.inference.library.program import Address, Value, number
 from syno.inference.library.registry import code as _code
@@ -36,7 +36,7 @@ def _batch_norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     following = None if value is None else only_user(value)
     activation = None if following is None else activation_of(following)
     if following is not None and activation is not None:
-        expression = f"{STRUCTS[activation]}::of({expression})"
+        expression = f"{struct_of(activation)}::of({expression})"
         made.append(following)
         build.values[following] = y
     return build.map(y, operands, expression, ", ".join(module_name(n) for n in made))
