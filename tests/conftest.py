@@ -16,7 +16,10 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("SYNO_CACHE", str(Path(__file__).resolve().parents[1] / "build/test-cache"))
 
-from syno import options
+from syno import UserError, options
+from syno.codegen import native
+from syno.runs.cache_folder import private_cache
+from syno.runs.private_files import make_private_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
 import durations
@@ -37,6 +40,28 @@ def pytest_configure(config: pytest.Config) -> None:
     skips.register(config)
     # Compilation takes longer than the networks of tests: those of compiled code ask for it.
     options.DEFAULT_ENGINE = "eager"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def precompiled_headers() -> None:
+    """Tests compile hundreds of small kernels, and most of that is reading their headers."""
+    with contextlib.suppress(UserError):  # there is no compiler
+        for flags in (native.QUICK_FLAGS, native.FLAGS):
+            native.find_compiler().precompile(flags)
+
+
+@pytest.fixture(scope="session")
+def new_cache(precompiled_headers: None) -> Callable[[Path], Path]:
+    """A function of a folder that does not exist: a cache that holds the precompiled headers."""
+    headers = list(private_cache("native", "compiled code").glob("*.h*"))
+
+    def made(folder: Path) -> Path:
+        make_private_folder(folder / "native")
+        for header in headers:
+            shutil.copy(header, folder / "native")
+        return folder
+
+    return made
 
 
 @pytest.fixture(scope="module")

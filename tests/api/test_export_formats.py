@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import syno
+from marks import slow_but
 from syno import UserError
 from syno.codegen.export import Exported, export, export_network, formats
 from syno.codegen.export.programs import BATCHES, examples, traced
@@ -19,10 +20,6 @@ from syno.operators import zoo
 from .networks import conv_operator
 
 PROGRAMS = ("torch-export", "onnx", "aoti")
-# Compiling takes half a minute.
-FORMATS = [
-    pytest.param(name, marks=pytest.mark.slow if name == "aoti" else ()) for name in PROGRAMS
-]
 
 
 def usable(name: str) -> formats.Format:
@@ -57,7 +54,8 @@ def test_the_registry_knows_its_formats():
         formats.get("torch", networks=True)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+# Compiling for aoti takes half a minute; the two others take turns.
+@pytest.mark.parametrize("name", slow_but(PROGRAMS, "torch-export"))
 def test_an_operator_runs_without_syno_at_several_batch_sizes(name, tmp_path):
     chosen = usable(name)
     subject = operator_subject(zoo.load("operator-1"), zoo.binding("operator-1"), seed=3)
@@ -74,7 +72,7 @@ def test_an_operator_runs_without_syno_at_several_batch_sizes(name, tmp_path):
     assert "of the largest output" in run.output
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", slow_but(PROGRAMS, "onnx"))
 def test_a_network_runs_without_syno_at_several_batch_sizes(name, tmp_path):
     chosen = usable(name)
     net = small_network()
@@ -164,7 +162,7 @@ FOLDING = {"N": 1, "C_in": 32, "C_out": 192, "H": 6, "g": 8, "s": 2, "k": 3}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_folded_weights_are_written_as_their_product(name, tmp_path):
     usable(name)
     chosen = formats.get(name, fold_weights=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -44,9 +45,12 @@ NEST: Nest = {
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def own_cache(
+    new_cache: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    cache = new_cache(tmp_path / "cache")
+    monkeypatch.setenv("SYNO_CACHE", str(cache))
+    return cache
 
 
 def plan_of(

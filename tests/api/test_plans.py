@@ -24,9 +24,9 @@ SIZES = {"N": 1, "C_in": 16, "C_out": 16, "H": 10, "W": 10, "k": 3}
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory):
+def libraries(new_cache, tmp_path_factory):
     """A cache that the tests of this file share: compiling takes a second a plan."""
-    return tmp_path_factory.mktemp("cache")
+    return new_cache(tmp_path_factory.mktemp("plans") / "cache")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from tests.study.fakes import FakeEvaluator, FakeSpace
 
 import syno
-from marks import with_slow
+from marks import slow_but
 from syno._util.tables import Table
 from syno.cli import framework, output
 from syno.cli.main import cli
@@ -293,7 +293,10 @@ def test_the_clock_counts_only_the_steps_of_this_run(monkeypatch: pytest.MonkeyP
 # Presets and models.
 
 
-@pytest.mark.parametrize("preset", with_slow(syno.Specification.presets(), "paper/gpt2"))
+PRESETS = slow_but(syno.Specification.presets(), "paper/resnet18", "paper/vit", "paper/readme")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_works_in_sample_and_enumerate(preset: str) -> None:
     sampled = invoke("sample", "--preset", preset, "--count", "1", "--max-nodes", "2000")
     assert sampled.exit_code == 0, sampled.output

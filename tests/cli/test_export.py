@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from marks import with_slow
 from syno.cli.main import cli
 
 CONV = """syno operator 1
@@ -26,7 +28,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["export", CONV, *arguments])
 
 
-@pytest.mark.parametrize("name", ["torch-export", "onnx"])
+@pytest.mark.parametrize("name", with_slow(["torch-export", "onnx"], "onnx"))
 def test_an_operator_in_another_format_is_checked_without_syno(name: str, tmp_path: Path) -> None:
     if name == "onnx":
         pytest.importorskip("onnxscript")
@@ -143,9 +145,9 @@ SIZES = "C_in=8,C_out=8,H=6,k_1=3"
 
 
 def test_a_measured_plan_and_folded_weights_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new_cache: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SYNO_CACHE", str(new_cache(tmp_path / "cache")))
     words = ("--binding", SIZES, "--measure-plans", "2", "--fold-weights", "--check")
     result = run(*words, "--format", "cpp", "-o", str(tmp_path / "op"), "--json")
     assert result.exit_code == 0, result.output

@@ -110,7 +110,10 @@ def test_the_examples_of_a_command_run(
 PARTS = [(name, part) for name, parts in GROUPS.items() for part in (None, *parts)]
 
 
-@pytest.mark.parametrize(("name", "part"), [*PARTS, ("bench", "synthesis")])
+LABORATORY = pytest.param("bench", "synthesis", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "part"), [*PARTS, LABORATORY])
 def test_the_examples_of_a_group_run(
     name: str, part: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,13 @@ def test_a_dry_run_tells_layers_and_cost_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("preset", "layers"), [("paper/resnet18", 19), ("paper/densenet121", 58)])
+@pytest.mark.parametrize(
+    ("preset", "layers"),
+    [
+        ("paper/resnet18", 19),
+        pytest.param("paper/densenet121", 58, marks=pytest.mark.slow),
+    ],
+)
 def test_a_preset_of_the_paper_brings_its_model(
     preset: str, layers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,13 @@ def test_show_prints_the_cheapest_plans(conv: str) -> None:
 
 @pytest.mark.parametrize("emitter", ["cpp", "pytorch"])
 def test_show_times_the_plans(
-    emitter: str, conv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    emitter: str,
+    conv: str,
+    new_cache: Callable[[Path], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SYNO_CACHE", str(new_cache(tmp_path / "cache")))
     words = ("show", conv, "--binding", SIZES, "--plans", "2", "--measure", "--emitter", emitter)
     result = run(*words)
     assert result.exit_code == 0, result.output

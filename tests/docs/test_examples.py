@@ -30,7 +30,6 @@ CASES = [
 @pytest.mark.parametrize("page", CASES)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SYNO_CACHE", str(tmp_path / "cache"))
     namespace: dict[str, object] = {"__name__": page.stem}
     for block in blocks(page):
         if block.language != "python":

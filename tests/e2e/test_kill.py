@@ -6,12 +6,11 @@ import random
 
 import pytest
 
+from marks import with_slow
 from syno.store import Store, StudySummary
 
 from .killing import SECONDS, Search
 
-EVALUATIONS = 24
-KILLS = 5
 SEED = 20
 
 
@@ -33,16 +32,17 @@ def content(summary: StudySummary) -> list[tuple[object, ...]]:
     ]
 
 
-def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happened(tmp_path):
-    whole, cut = (Search(tmp_path / name, EVALUATIONS) for name in ("whole", "cut"))
+@pytest.mark.parametrize("kills", with_slow([2, 5], 5))
+def test_a_search_killed_at_random_moments_goes_on_as_if_nothing_had_happened(tmp_path, kills):
+    whole, cut = (Search(tmp_path / name, 4 + 4 * kills) for name in ("whole", "cut"))
     whole.finish()
     expected = content(stored(whole))
 
     moments = random.Random(SEED)
     seen = 0
     told: dict[str, tuple[str, str]] = {}  # operator -> (answer, when it was stored)
-    for kill in range(KILLS + 1):
-        if kill < KILLS:
+    for kill in range(kills + 1):
+        if kill < kills:
             cut.kill_after(moments.randint(2, 5), moments.uniform(0, 1.5 * SECONDS))
         else:
             cut.finish()
@@ -56,12 +56,12 @@ def test_a_search_killed_at_five_random_moments_goes_on_as_if_nothing_had_happen
         told, seen = found, len(cut.begun())
     final = stored(cut)
 
-    assert len(cut.begun()) <= len(expected) + KILLS  # at most one more for each kill
+    assert len(cut.begun()) <= len(expected) + kills  # at most one more for each kill
     assert content(final) == expected
     asked = [e.data["ask"] for e in final.events if e.kind == "asked"]
     answered = [e.data["ask"] for e in final.events if e.kind == "told"]
     assert asked == answered == list(range(len(expected)))
-    assert [e.kind for e in final.events].count("resumed") == KILLS
+    assert [e.kind for e in final.events].count("resumed") == kills
 
 
 @pytest.mark.parametrize(

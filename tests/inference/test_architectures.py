@@ -387,6 +387,7 @@ class Dilated(nn.Module):
         return self.layers(x).mean((2, 3))
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_operators_in_dilated_slots_are_one_library(tmp_path):
     torch.manual_seed(0)

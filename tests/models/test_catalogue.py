@@ -7,6 +7,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import syno
+from marks import slow_but, with_slow
 from syno import Specification, UserError, layer_report
 from syno.network.models import build, built, describe, list_models, slots, summarise, summary
 from syno.network.surgery import slot_bindings
@@ -44,11 +46,22 @@ PUBLISHED = {
     "convnext_tiny": (4.456, 28.589),
 }
 
+# Networks that take seconds to build and to follow: the others stand for them in make test.
+LARGE = ("densenet121", "efficientnet_v2_s", "vit_b_16", "convnext_tiny", "gpt2")
+
+
+def few(figures: dict[str, Any]) -> list[Any]:
+    """The figures of each network; those of the large ones are for slow tests."""
+    return [
+        pytest.param(name, figure, marks=pytest.mark.slow if name in LARGE else ())
+        for name, figure in figures.items()
+    ]
+
 
 whole = functools.cache(summarise)  # with default options
 
 
-@pytest.mark.parametrize(("name", "counts"), PAPER.items())
+@pytest.mark.parametrize(("name", "counts"), few(PAPER))
 def test_the_papers_layers_are_the_slots(name: str, counts: tuple[int, int]) -> None:
     found = whole(name)
     assert (found.slots, len(found.bindings)) == counts
@@ -68,7 +81,7 @@ def test_the_sizes_of_resnet18_are_those_of_its_experiment() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "figures"), PUBLISHED.items())
+@pytest.mark.parametrize(("name", "figures"), few(PUBLISHED))
 def test_costs_are_the_published_ones(name: str, figures: tuple[float | None, float]) -> None:
     found = whole(name)
     macs, params = figures
@@ -95,7 +108,9 @@ def test_operators_of_the_artifact_have_their_published_parameters_in_resnext29(
     assert (kept + one) / 1e6 == pytest.approx(13.35, abs=5e-3)  # 07914: [C_in/s, k_1, C_out/s]
 
 
-@pytest.mark.parametrize("name", [n for n in list_models() if describe(n).preset])
+@pytest.mark.parametrize(
+    "name", with_slow([n for n in list_models() if describe(n).preset], *LARGE)
+)
 def test_a_preset_has_the_sizes_of_its_model(name: str) -> None:
     preset = Specification.preset(str(describe(name).preset))
     with torch.device("meta"):
@@ -166,7 +181,7 @@ def test_the_smallest_images_give_scores(name: str) -> None:
 
 
 def test_a_stem_stays_for_images_of_any_number_of_channels() -> None:
-    for name in ("resnet18", "densenet121", "efficientnet_v2_s"):
+    for name in ("resnet18", "densenet121"):
         rows = summarise(name, size=32, channels=8, cifar_stem=1).report.rows
         assert rows[0].binding["C_in"] == 8
         assert rows[0].status == "kept"
@@ -178,7 +193,9 @@ def test_layers_whose_maps_are_too_small_stay() -> None:
     assert rows["layer3.0.conv2"].reason == "H=2, W=2 is below 4"
 
 
-@pytest.mark.parametrize("name", ["resnet18", "densenet121", "gpt2-small", "vit_b_16"])
+@pytest.mark.parametrize(
+    "name", with_slow(["resnet18", "densenet121", "gpt2-small", "vit_b_16"], *LARGE)
+)
 def test_a_built_network_is_the_one_its_package_has(name: str) -> None:
     """With default options and three channels: the same names, shapes and drawn weights."""
     from syno.network.models.extras import load_extra
@@ -363,7 +380,7 @@ def test_a_model_without_replaceable_layers_lists_its_layers_with_reasons() -> N
 TIMM = ["resnet10t", "vit_tiny_patch16_224", "mixer_s16_224", "mobilenetv3_small_050"]
 
 
-@pytest.mark.parametrize("name", TIMM)
+@pytest.mark.parametrize("name", slow_but(TIMM, "mobilenetv3_small_050"))
 def test_any_model_of_timm_has_slots(name: str) -> None:
     found = summarise(f"timm/{name}", classes=5)
     assert found.slots > 0

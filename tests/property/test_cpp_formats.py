@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from marks import with_slow
 from syno import Operator, UserError, _core
 from syno.codegen import native
 from syno.codegen.native import Variant
@@ -147,9 +148,10 @@ def _convolutions(name: str) -> list[Emitted]:
     return kernels
 
 
-@pytest.mark.parametrize("name", ["conv2d", "conv1x1"])
-def test_small_integers_are_exact_in_bfloat16(name):
-    kernels = _convolutions(name)
+@pytest.mark.parametrize("every", with_slow([3, 1], 1))  # sizes, orders and caches in turns
+@pytest.mark.parametrize("name", with_slow(["conv2d", "conv1x1"], "conv2d"))
+def test_small_integers_are_exact_in_bfloat16(name, every):
+    kernels = _convolutions(name)[::every]
     for kernel, function in zip(kernels, compiled(kernels), strict=True):
         assert "Words = Pairs" in function.source
         check_exactly(kernel, function)
@@ -157,7 +159,7 @@ def test_small_integers_are_exact_in_bfloat16(name):
 
 @pytest.mark.parametrize("flags", PORTABLE, ids=["no instruction", "no AVX-512", "any processor"])
 def test_code_for_other_processors_is_exact_in_bfloat16(flags):
-    kernels = _convolutions("conv2d")[::3]
+    kernels = _convolutions("conv2d")[::5]
     for kernel, function in zip(kernels, compiled(kernels, flags=flags), strict=True):
         check_exactly(kernel, function)
 
@@ -179,6 +181,15 @@ SHAPES = (
     (LINEAR, {"N": 1, "I": 50, "O": 33}),
     (LINEAR, {"N": 1, "I": 1, "O": 20}),
 )
+# In make test, other processors compute one shape.
+FORMATS = pytest.mark.parametrize(
+    ("number", "flags"),
+    [
+        pytest.param(number, flags, marks=pytest.mark.slow if number != 1 and other else ())
+        for number in range(len(SHAPES))
+        for other, flags in enumerate((native.QUICK_FLAGS, PORTABLE[0], PORTABLE[2]))
+    ],
+)
 
 
 def _options(operator: Operator, outputs: Sequence[str], **others: str) -> list[dict[str, Any]]:
@@ -195,8 +206,7 @@ def _laid(array: NDArray, order: tuple[int, ...] | None) -> NDArray:
     return np.ascontiguousarray(array.transpose(order) if order else array)
 
 
-@pytest.mark.parametrize("flags", [native.QUICK_FLAGS, PORTABLE[0], PORTABLE[2]])
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@FORMATS
 def test_arrays_in_bfloat16(number, flags):
     operator, binding = SHAPES[number]
     rng = np.random.default_rng(number)
@@ -222,8 +232,7 @@ def test_arrays_in_bfloat16(number, flags):
             np.testing.assert_array_equal(y, expected)
 
 
-@pytest.mark.parametrize("flags", [native.QUICK_FLAGS, PORTABLE[0], PORTABLE[2]])
-@pytest.mark.parametrize("number", range(len(SHAPES)))
+@FORMATS
 def test_sums_of_codes_are_exact_and_results_saturate(number, flags):
     operator, binding = SHAPES[number]
     rng = np.random.default_rng(number)

@@ -111,9 +111,9 @@ def test_other_batch_sizes_are_tried(monkeypatch):
 
 
 def test_processes_find_the_same(monkeypatch):
-    alone, together = random_check(120, 7), random_check(120, 7, jobs=2)
+    alone, together = random_check(40, 7), random_check(40, 7, jobs=2)
     assert alone.mix == together.mix
-    assert alone.operators == together.operators == 120
+    assert alone.operators == together.operators == 40
     assert together.mismatches == []
     assert json.loads(json.dumps(together.to_json()))["mismatches"] == 0
 

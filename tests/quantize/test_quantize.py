@@ -13,6 +13,7 @@ import torch
 from torch import fx, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
+from marks import slow_but, with_slow
 from syno import UserError
 from syno.codegen.verify.random_cases import random_case
 from syno.data import DataSet, load, load_text
@@ -64,7 +65,10 @@ def batch(count: int = 4, size: int = 8) -> torch.Tensor:
     return torch.randn(count, 1, size, size, generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.parametrize("name", ["baseline", "operator-1", "depthwise-separable"])
+@pytest.mark.parametrize(
+    "name",
+    with_slow(["baseline", "operator-1", "depthwise-separable"], "baseline", "depthwise-separable"),
+)
 def test_a_trained_network_is_about_as_good_in_int8(name, digits, few) -> None:
     net = filled(name, digits)
     outcome = train(net, digits, few, 0)
@@ -141,7 +145,9 @@ FITTING = [
 ]
 
 
-@pytest.mark.parametrize("name", FITTING)
+@pytest.mark.parametrize(
+    "name", slow_but(FITTING, "conv2d", "grouped", "pooled-conv", "shift-conv")
+)
 def test_operators_of_the_zoo_lose_little(name, digits) -> None:
     net = filled(name, digits).eval()
     images = batch(64)

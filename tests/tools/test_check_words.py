@@ -1,13 +1,9 @@
-"""tools/check_words.py and tools/check_length.py: what they find; that this project is clean."""
-
-from pathlib import Path
+"""tools/check_words.py and tools/check_length.py: what they find."""
 
 import pytest
 
 import check_length
 import check_words
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -43,11 +39,6 @@ def test_only_the_ci_script_may_look_beside_the_checkout(tmp_path):
     assert found.startswith(".ci/other:1:")
 
 
-def test_this_project_names_nothing_its_readers_do_not_have():
-    assert check_words.violations(ROOT) == []
-    assert check_words.missing_files(ROOT) == []
-
-
 def test_a_file_that_a_comment_cites_must_exist(tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part/here.h").write_text("// As part/here.h and gone.h say; FILE.py is any.\n")
@@ -70,7 +61,3 @@ def test_a_long_file_needs_a_reason_in_its_head(tmp_path):
     found = check_length.violations(tmp_path)
     assert [line.split(":")[0] for line in found] == ["late.py", "long.py"]
     assert "601 lines, more than 600" in found[0]
-
-
-def test_no_file_of_this_project_is_too_long():
-    assert check_length.violations(ROOT) == []

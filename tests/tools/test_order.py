@@ -44,9 +44,10 @@ def test_processes_have_one_order_that_the_head_of_the_run_names(tmp_path: Path)
         many = "@pytest.mark.parametrize('number', range(9))\n"
         text = f"import pytest\n{many}def test_it(number): pass\n"
         (tmp_path / f"test_{file}.py").write_text(text)
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    environment = {**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment.pop(VARIABLE, None)
-    options = ["--import-mode=importlib", "--numprocesses", "2", "--dist", "loadfile"]
+    options = ["-p", "xdist", "--numprocesses", "2", "--dist", "loadfile"]
+    options.append("--import-mode=importlib")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(tmp_path)],
         cwd=tmp_path,

@@ -27,11 +27,16 @@ def test_an_unexpected_skip_fails_a_strict_run(
         f"import pytest\ndef test_skipped(): pytest.skip({reason!r})\ndef test_passed(): pass\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "--numprocesses", processes, str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-p", "xdist", "--numprocesses", processes, str(tmp_path)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**os.environ, "SYNO_SKIPS": strict, "PYTHONPATH": str(TESTS)},
+        env={
+            **os.environ,
+            "SYNO_SKIPS": strict,
+            "PYTHONPATH": str(TESTS),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
     )
     assert ended.returncode == code, ended.stdout + ended.stderr
     assert ("test_it.py::test_skipped: " in ended.stdout) == (code != pytest.ExitCode.OK)

@@ -126,7 +126,7 @@ def test_an_adaptation_keeps_its_time(trained, data, tmp_path) -> None:
         macs=["0.8x", "0.6x"],
         operators=OPERATORS,
         fidelity={"batch": 64},
-        hours=12 / 3600,
+        hours=6 / 3600,
         name="short",
         progress=lambda *each: told.append(each),
     )
@@ -145,7 +145,7 @@ def test_an_adaptation_keeps_its_time(trained, data, tmp_path) -> None:
         name="short",
     )
     assert again.rows == found.rows
-    assert again.hours == found.hours == pytest.approx(12 / 3600)
+    assert again.hours == found.hours == pytest.approx(6 / 3600)
 
 
 @pytest.mark.slow
