@@ -17,6 +17,7 @@ function(syno_layer name)
     add_library(${target} STATIC ${sources} ${headers})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:syno_flags>)
+    syno_headers_of(${target} syno_library_headers)
   else() # headers alone
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

@@ -21,6 +21,8 @@ if(sources AND TARGET syno)
   target_link_libraries(_core PRIVATE ${layers} syno_flags)
   target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_compile_definitions(_core PRIVATE SYNO_VERSION="${PROJECT_VERSION}")
+  syno_headers(_core <nanobind/nanobind.h> <nanobind/stl/map.h> <nanobind/stl/optional.h> <nanobind/stl/pair.h>
+               <nanobind/stl/string.h> <nanobind/stl/vector.h>)
   if(SKBUILD)
     install(TARGETS _core LIBRARY DESTINATION syno)
   else()

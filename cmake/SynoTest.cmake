@@ -17,19 +17,16 @@ target_link_libraries(syno_test_flags INTERFACE syno_flags)
 target_compile_options(syno_test_flags INTERFACE $<$<CONFIG:Release>:-O1>
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>)
 
-# What every test reads, compiled once. Presets other than `release` go without: they find a missing #include.
-option(SYNO_TEST_PCH "Precompile the headers that all tests read" OFF)
-if(SYNO_TEST_PCH)
-  target_compile_options(syno_test_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>) # for ccache
-  file(WRITE "${PROJECT_BINARY_DIR}/test_headers.cpp.in" "int main() { return 0; }  // Compiles the headers that all tests read.\n")
-  configure_file("${PROJECT_BINARY_DIR}/test_headers.cpp.in" "${PROJECT_BINARY_DIR}/test_headers.cpp" COPYONLY)
-  # An executable, so that its flags (-fPIE) are those of the tests.
-  add_executable(syno_test_headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cpp")
-  target_compile_features(syno_test_headers PRIVATE cxx_std_20)
-  target_link_libraries(syno_test_headers PRIVATE syno_test_flags Threads::Threads GTest::gtest_main)
-  target_precompile_headers(syno_test_headers PRIVATE <algorithm> <functional> <map> <memory> <optional> <set> <sstream>
-                            <string> <unordered_map> <variant> <vector> <gtest/gtest.h>)
-endif()
+# An executable, so that its flags (-fPIE) are those of the tests.
+file(WRITE "${PROJECT_BINARY_DIR}/test_headers.cpp.in" "int main() { return 0; }  // Compiles the headers that all tests read.\n")
+configure_file("${PROJECT_BINARY_DIR}/test_headers.cpp.in" "${PROJECT_BINARY_DIR}/test_headers.cpp" COPYONLY)
+add_executable(syno_test_headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cpp")
+target_compile_features(syno_test_headers PRIVATE cxx_std_20)
+target_link_libraries(syno_test_headers PRIVATE syno_test_flags Threads::Threads GTest::gtest_main)
+syno_headers(syno_test_headers <gtest/gtest.h>)
+
+# Most of what compiling a test takes is the same for all tests of a layer. Names in them are different then.
+option(SYNO_TEST_UNITY "Compile several tests of a layer as one source" OFF)
 
 # A hung test ends after this many seconds. Sanitizers make the longest tests twenty times slower.
 set(SYNO_TEST_TIMEOUT 300)
@@ -42,8 +39,9 @@ function(syno_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} syno_test_flags GTest::gtest_main syno_source_dir)
-  if(SYNO_TEST_PCH)
-    target_precompile_headers(${target} REUSE_FROM syno_test_headers)
+  syno_headers_of(${target} syno_test_headers)
+  if(SYNO_TEST_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   gtest_discover_tests(${target} TEST_PREFIX "${arg_LABEL}." DISCOVERY_MODE PRE_TEST
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${SYNO_TEST_TIMEOUT})

@@ -7,7 +7,7 @@
 namespace syno {
 namespace {
 
-SpecificationSource plane() {
+SpecificationSource small_plane() {
   SpecificationSource source;
   source.input = "[C, H]";
   source.output = "[C, H]";
@@ -31,7 +31,7 @@ AddedRule no_shift(RuleKind kind) {
 }
 
 TEST(RuleCheck, FindsNoFaultInTheCatalogue) {
-  const Specification spec(plane());
+  const Specification spec(small_plane());
   RuleCheckOptions options;
   options.trials = 40;
   options.max_graphs = 400;
@@ -48,7 +48,7 @@ TEST(RuleCheck, FindsNoFaultInTheCatalogue) {
 }
 
 TEST(RuleCheck, FindsWhatAWrongRuleLoses) {
-  const Specification spec(plane());
+  const Specification spec(small_plane());
   RuleSet rules;
   rules.add(no_shift(RuleKind::kExact));
   RuleCheckOptions options;
@@ -64,7 +64,7 @@ TEST(RuleCheck, FindsWhatAWrongRuleLoses) {
 }
 
 TEST(RuleCheck, CountsWhatARestrictionLeavesOut) {
-  const RuleCheck found = check_rule(Specification(plane()), RuleSet(), "R9");
+  const RuleCheck found = check_rule(Specification(small_plane()), RuleSet(), "R9");
   EXPECT_EQ(found.compared, 100);
   EXPECT_GT(found.rejected, 100);
   ASSERT_TRUE(found.example);
@@ -73,10 +73,10 @@ TEST(RuleCheck, CountsWhatARestrictionLeavesOut) {
 }
 
 TEST(RuleCheck, EndsWhenItIsTold) {
-  const RuleCheck found = check_rule(Specification(plane()), RuleSet(), "R6a", {},
+  const RuleCheck found = check_rule(Specification(small_plane()), RuleSet(), "R6a", {},
                                      [](const RuleCheck& now) { return now.graphs < 8; });
   EXPECT_EQ(found.graphs, 8);
-  EXPECT_THROW(check_rule(Specification(plane()), RuleSet(), "R0"), UserError);
+  EXPECT_THROW(check_rule(Specification(small_plane()), RuleSet(), "R0"), UserError);
 }
 
 }  // namespace

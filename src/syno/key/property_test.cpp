@@ -194,10 +194,10 @@ Census check_space(const char* name, const Space& space) {
   return checker.census();
 }
 
-const VariablesPtr kVariables = Variables::make({"H", "C", "D", "k", "s"});
+const VariablesPtr kFewVariables = Variables::make({"H", "C", "D", "k", "s"});
 
-Values values_of(const char* binding) {
-  return Binding::parse(binding).resolve(*kVariables);
+Values few_values(const char* binding) {
+  return Binding::parse(binding).resolve(*kFewVariables);
 }
 
 // The numbers of keys are a record, not a goal: fewer (down to the number of classes) is better,
@@ -211,38 +211,53 @@ void expect_census(const Census& census, std::size_t operators, std::size_t clas
 }
 
 TEST(KeyProperty, LinesOfSix) {
-  const Space space{kVariables, values_of("H=6, C=4, D=2, k=3, s=2"),
-                    "[H]",      "[H]",
-                    {"k", "s"}, {"s", "k"},
-                    {"s"},      {1},
-                    4,          1,
+  const Space space{kFewVariables,
+                    few_values("H=6, C=4, D=2, k=3, s=2"),
+                    "[H]",
+                    "[H]",
+                    {"k", "s"},
+                    {"s", "k"},
+                    {"s"},
+                    {1},
+                    4,
+                    1,
                     3};
   expect_census(check_space("lines of six", space), 767, 350, 353);
 }
 
 TEST(KeyProperty, LinesOfFour) {
-  const Space space{kVariables, values_of("H=4, C=4, D=2, k=3, s=2"),
-                    "[H]",      "[H]",
-                    {"k", "s"}, {"s"},
-                    {},         {1, -1},
-                    5,          1,
+  const Space space{kFewVariables,
+                    few_values("H=4, C=4, D=2, k=3, s=2"),
+                    "[H]",
+                    "[H]",
+                    {"k", "s"},
+                    {"s"},
+                    {},
+                    {1, -1},
+                    5,
+                    1,
                     3};
   expect_census(check_space("lines of four", space), 5346, 1119, 1157);
 }
 
 TEST(KeyProperty, LinesOfEight) {
-  const Space space{kVariables, values_of("H=8, C=4, D=2, k=4, s=2"),
-                    "[H]",      "[H]",
-                    {"s"},      {"s", "k"},
-                    {},         {1},
-                    5,          1,
+  const Space space{kFewVariables,
+                    few_values("H=8, C=4, D=2, k=4, s=2"),
+                    "[H]",
+                    "[H]",
+                    {"s"},
+                    {"s", "k"},
+                    {},
+                    {1},
+                    5,
+                    1,
                     3};
   expect_census(check_space("lines of eight", space), 2521, 805, 811);
 }
 
 TEST(KeyProperty, LinearWithTwoWeights) {
-  const Space space{kVariables,
-                    values_of("H=4, C=4, D=6, k=3, s=2"),
+  const Space space{kFewVariables,
+                    few_values("H=4, C=4, D=6, k=3, s=2"),
                     "[D: unordered]",
                     "[C: unordered]",
                     {"C", "s"},
@@ -256,18 +271,23 @@ TEST(KeyProperty, LinearWithTwoWeights) {
 }
 
 TEST(KeyProperty, OrderedLinearWithTwoWeights) {
-  const Space space{kVariables, values_of("H=4, C=4, D=6, k=3, s=2"),
-                    "[D]",      "[C]",
-                    {"C", "s"}, {"s", "k"},
-                    {},         {1},
-                    4,          2,
+  const Space space{kFewVariables,
+                    few_values("H=4, C=4, D=6, k=3, s=2"),
+                    "[D]",
+                    "[C]",
+                    {"C", "s"},
+                    {"s", "k"},
+                    {},
+                    {1},
+                    4,
+                    2,
                     3};
   expect_census(check_space("ordered linear", space), 407, 213, 215);
 }
 
 TEST(KeyProperty, ConvolutionsOfOneDimension) {
-  const Space space{kVariables,
-                    values_of("H=4, C=2, D=2, k=3, s=2"),
+  const Space space{kFewVariables,
+                    few_values("H=4, C=2, D=2, k=3, s=2"),
                     "[D: unordered, H]",
                     "[C: unordered, H]",
                     {"C", "k"},
@@ -281,11 +301,16 @@ TEST(KeyProperty, ConvolutionsOfOneDimension) {
 }
 
 TEST(KeyProperty, Squares) {
-  const Space space{kVariables, values_of("H=4, C=2, D=2, k=3, s=2"),
-                    "[H, H]",   "[H, H]",
-                    {"k", "s"}, {"s"},
-                    {},         {1},
-                    4,          1,
+  const Space space{kFewVariables,
+                    few_values("H=4, C=2, D=2, k=3, s=2"),
+                    "[H, H]",
+                    "[H, H]",
+                    {"k", "s"},
+                    {"s"},
+                    {},
+                    {1},
+                    4,
+                    1,
                     3};
   expect_census(check_space("squares", space), 2750, 1394, 1394);
 }

@@ -21,9 +21,9 @@ using Set = std::set<CoordinateId>;
 // Tries every order by depth-first search, with more freedom than the planner has: any part of the reductions that are
 // ready may be summed or left, and two weights may be multiplied in at once. Its tensors are plain sets of
 // coordinates and share nothing with Network.
-class BruteForce {
+class BruteForceOrder {
  public:
-  BruteForce(const Operator& op, const Values& values) : graph_(op.graph()), values_(values) {
+  BruteForceOrder(const Operator& op, const Values& values) : graph_(op.graph()), values_(values) {
     State state;
     state.data = Set(op.match().begin(), op.match().end());
     for (const Weight& weight : graph_.weights())
@@ -177,7 +177,7 @@ TEST(Order, CostsWhatTheBestOfAllOrdersCosts) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const RandomOperator random = random_operator(seed, options);
     const std::int64_t planned = macs(random.op, random.values);
-    const BruteForce brute(random.op, random.values);
+    const BruteForceOrder brute(random.op, random.values);
     ASSERT_EQ(planned, brute.best()) << "seed " << seed << "\n"
                                      << random.op.text() << random.binding.text();
     reordered += brute.visited() > 100;
@@ -263,7 +263,7 @@ TEST(Order, EqualWeightsAmongOthersCostWhatTheBestOfAllOrdersCosts) {
       "match o0 r0 o1\n");
   for (const Values& values : {Values{2, 3, 5}, Values{7, 2, 2}, Values{3, 5, 7}}) {
     const Plan chosen = plan(op, values);
-    EXPECT_EQ(chosen.cost.macs, BruteForce(op, values).best());
+    EXPECT_EQ(chosen.cost.macs, BruteForceOrder(op, values).best());
     EXPECT_TRUE(chosen.exact);
   }
 }

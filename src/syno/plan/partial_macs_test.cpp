@@ -9,7 +9,8 @@
 namespace syno {
 namespace {
 
-std::vector<Values> resolved(const std::vector<Binding>& bindings, const Variables& variables) {
+std::vector<Values> values_of_all(const std::vector<Binding>& bindings,
+                                  const Variables& variables) {
   std::vector<Values> result;
   for (const Binding& binding : bindings) result.push_back(binding.resolve(variables));
   return result;
@@ -104,7 +105,7 @@ TEST(PartialMacs, NeverExceedTheMacsOfAnOperatorThatIsCutAnywhere) {
     Compared count;
     for (std::uint64_t seed = 0; seed < 3000; ++seed) {
       const RandomOperator random = random_operator(seed, options);
-      ExtentTable extents(resolved(random.bindings, *random.op.variables()));
+      ExtentTable extents(values_of_all(random.bindings, *random.op.variables()));
       CompactMap map;
       // Where a stride's factor is no integer under some binding, costs there mean nothing.
       if (!map.read(random.op.graph(), random.op.match(), extents)) continue;

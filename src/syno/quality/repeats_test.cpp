@@ -56,7 +56,7 @@ std::set<Profile> combined(const ComponentClasses& classes) {
   return result;
 }
 
-struct Seen {
+struct SeenRepeats {
   int repeats = 0;
   int scaled = 0;
   int groups = 0;
@@ -65,7 +65,7 @@ struct Seen {
   int many = 0;
 };
 
-void check(const RandomOperator& sampled, std::uint64_t seed, Seen& seen) {
+void check(const RandomOperator& sampled, std::uint64_t seed, SeenRepeats& seen) {
   const AccessMap map = make_access_map(sampled.op);
   const Program program(map, sampled.values);
   for (const Component& part : components(map)) {
@@ -100,7 +100,7 @@ void check(const RandomOperator& sampled, std::uint64_t seed, Seen& seen) {
   }
 }
 
-void check_many(const RandomOptions& options, std::uint64_t count, Seen& seen) {
+void check_many(const RandomOptions& options, std::uint64_t count, SeenRepeats& seen) {
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     check(random_operator(seed, options), seed, seen);
     if (testing::Test::HasFatalFailure()) return;
@@ -108,7 +108,7 @@ void check_many(const RandomOptions& options, std::uint64_t count, Seen& seen) {
 }
 
 TEST(Repeats, AreThoseOfTheTermsListedOneByOne) {
-  Seen seen;
+  SeenRepeats seen;
   RandomOptions options;
   options.max_terms = 3000;
   options.causal_windows = 0.3;
@@ -117,7 +117,7 @@ TEST(Repeats, AreThoseOfTheTermsListedOneByOne) {
 }
 
 TEST(Repeats, OfStridedAndWideWindowsAreThoseOfTheTermsListedOneByOne) {
-  Seen seen;
+  SeenRepeats seen;
   RandomOptions options;
   options.max_terms = 3000;
   options.mix.stride = 2;
@@ -132,7 +132,7 @@ TEST(Repeats, OfStridedAndWideWindowsAreThoseOfTheTermsListedOneByOne) {
 
 // Without weights little tells elements apart but what they read, and how often.
 TEST(Repeats, OfWindowsAloneAreThoseOfTheTermsListedOneByOne) {
-  Seen seen;
+  SeenRepeats seen;
   RandomOptions options;
   options.max_terms = 3000;
   options.max_weights = 0;
@@ -148,7 +148,7 @@ TEST(Repeats, OfWindowsAloneAreThoseOfTheTermsListedOneByOne) {
 }
 
 TEST(Repeats, OfLargerExtentsAreThoseOfTheTermsListedOneByOne) {
-  Seen seen;
+  SeenRepeats seen;
   RandomOptions options;
   options.extents = {2, 3, 5, 24, 40};
   options.max_extent = 120;

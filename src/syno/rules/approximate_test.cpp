@@ -17,7 +17,7 @@ namespace {
 
 using namespace growth;
 
-constexpr int kFirings = 110;
+constexpr int kNearFirings = 110;
 constexpr std::int64_t kMost = 20'000;
 
 std::vector<Space> wide_spaces() {
@@ -204,7 +204,8 @@ TEST(ApproximateRules, DifferOnNoMoreOutputsThanTheySay) {
       grow_views(spec, steps, restrictions, seed,
                  [&](const Graph& graph, const Ledger& ledger, const Step& step) {
                    for (const Rule* rule : catalogue()) {
-                     if (rule->kind != RuleKind::kApproximate || here[rule] >= kFirings) continue;
+                     if (rule->kind != RuleKind::kApproximate || here[rule] >= kNearFirings)
+                       continue;
                      const RuleContext context{spec, graph, step, &ledger};
                      if (!rejects(*rule, context, restrictions)) continue;
                      Graph rejected = graph;

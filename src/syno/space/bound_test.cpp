@@ -13,13 +13,6 @@ namespace {
 
 using namespace samples;
 
-std::set<Hash128> structures(const Specification& spec, const Space& space) {
-  std::set<Hash128> all;
-  for (std::size_t i = 0; i < space.operators.size(); ++i)
-    all.insert(space.op(spec, i).structure());
-  return all;
-}
-
 Space list(const Specification& spec, const RuleSet& rules, BoundMode bound,
            std::int64_t first_depth = 1) {
   EnumerateOptions made = options(rules, bound);

@@ -32,7 +32,7 @@ SpecificationSource small() {
   return source;
 }
 
-EnumerateOptions options() {
+EnumerateOptions deepened() {
   EnumerateOptions options;
   options.max_nodes = 1'000'000;
   return options;
@@ -40,9 +40,9 @@ EnumerateOptions options() {
 
 TEST(Deepen, IsEnumerateSpaceOneLimitAtATime) {
   const Specification spec(small());
-  const Space want = enumerate_space(spec, options());
+  const Space want = enumerate_space(spec, deepened());
   std::vector<std::int64_t> limits;
-  const EnumeratedSpace enumeration = deepen(spec, options(), {}, [&](const Space& space) {
+  const EnumeratedSpace enumeration = deepen(spec, deepened(), {}, [&](const Space& space) {
     limits.push_back(space.complete_depth);
     EXPECT_EQ(space.complete_depth, space.depth_limit);
   });
@@ -56,13 +56,13 @@ TEST(Deepen, IsEnumerateSpaceOneLimitAtATime) {
 
 TEST(Deepen, ContinuesAnEnumerationAndKeepsItIfABudgetEnds) {
   const Specification spec(small());
-  EnumerateOptions first = options();
+  EnumerateOptions first = deepened();
   first.max_depth = 3;
   const Space before = deepen(spec, first).space;
   EXPECT_EQ(before.complete_depth, 3);
-  const EnumeratedSpace whole = deepen(spec, options(), {}, {}, &before);
-  EXPECT_EQ(whole.space.signature(), enumerate_space(spec, options()).signature());
-  EnumerateOptions brief = options();
+  const EnumeratedSpace whole = deepen(spec, deepened(), {}, {}, &before);
+  EXPECT_EQ(whole.space.signature(), enumerate_space(spec, deepened()).signature());
+  EnumerateOptions brief = deepened();
   brief.max_nodes = 1;
   const EnumeratedSpace none = deepen(spec, brief, {}, {}, &before);
   EXPECT_EQ(none.end, EnumerationEnd::kBudget);
@@ -78,13 +78,13 @@ TEST(Deepen, ContinuesAnEnumerationAndKeepsItIfABudgetEnds) {
 
 TEST(Deepen, SaysWhyItEnded) {
   const Specification spec(small());
-  EnumerateOptions timed = options();
+  EnumerateOptions timed = deepened();
   timed.max_seconds = 1e-9;
   EXPECT_EQ(deepen(spec, timed).end, EnumerationEnd::kSeconds);
 }
 
 std::string file_of(const Specification& spec, const RuleSet& rules) {
-  EnumerateOptions enumeration = options();
+  EnumerateOptions enumeration = deepened();
   enumeration.rules = rules;
   std::ostringstream out;
   save_space(out, deepen(spec, enumeration).space, spec, rules);
@@ -105,7 +105,7 @@ TEST(SpaceFile, HoldsTheSpace) {
   const Specification spec(small());
   std::istringstream in(file_of(spec, RuleSet()));
   const Space space = load_space(in, "x.space", spec, RuleSet());
-  const Space want = deepen(spec, options()).space;
+  const Space want = deepen(spec, deepened()).space;
   EXPECT_EQ(space.signature(), want.signature());
   ASSERT_EQ(space.operator_count(), want.operator_count());
   for (std::size_t i = 0; i < space.operator_count(); ++i)
@@ -171,7 +171,7 @@ TEST(SpaceFile, AnotherOrderOfDeclarationIsTheSame) {
 
 TEST(Samples, AreDistinctAndTheSameForTheSameSeed) {
   const Specification spec(small());
-  const Space space = deepen(spec, options()).space;
+  const Space space = deepen(spec, deepened()).space;
   const std::size_t all = space.operator_count();
   for (const Stratify by :
        {Stratify::kNone, Stratify::kMacs, Stratify::kParams, Stratify::kPrimitives}) {
@@ -190,7 +190,7 @@ TEST(Samples, AreDistinctAndTheSameForTheSameSeed) {
 
 TEST(Samples, AreUniformInsideAStratum) {
   const Specification spec(small());
-  const Space space = deepen(spec, options()).space;
+  const Space space = deepen(spec, deepened()).space;
   const std::size_t all = space.operator_count();
   // Of one group alone, every operator is as likely as any other.
   for (const auto& [by, seeds] :
@@ -231,7 +231,7 @@ TEST(Samples, OfAFewComeInEveryOrderAlike) {
 // Every place in the order of samples, for each operator of a space.
 TEST(Samples, PutEveryOperatorAnywhereAlike) {
   const Specification spec(small());
-  const Space space = deepen(spec, options()).space;
+  const Space space = deepen(spec, deepened()).space;
   const std::size_t all = space.operator_count();
   ASSERT_GE(all, 20U);
   constexpr int kSeeds = 4000;
@@ -250,7 +250,7 @@ TEST(Samples, PutEveryOperatorAnywhereAlike) {
 // Each group of operators by cost gives one sample, each multiset of primitives its turn.
 TEST(Samples, AreSpreadOverTheirStrata) {
   const Specification spec(small());
-  const Space space = deepen(spec, options()).space;
+  const Space space = deepen(spec, deepened()).space;
   const std::size_t all = space.operator_count();
   constexpr std::size_t kGroups = 6;
   for (const Stratify by : {Stratify::kMacs, Stratify::kParams}) {
@@ -333,7 +333,7 @@ TEST(Reasons, EveryReasonHasAGroupAndWords) {
 TEST(Reasons, EveryMoveIsTakenOrCountedByAKnownReason) {
   for (const samples::SmallSpace& sample : samples::small_spaces()) {
     const Specification spec(sample.source);
-    const Space space = enumerate_space(spec, options());
+    const Space space = enumerate_space(spec, deepened());
     ChildGenerator children(spec, RuleSet());
     StateSpace states(spec);
     // As the bound does: blocks that a rule leaves out are no moves.
@@ -368,7 +368,7 @@ TEST(Reasons, EveryMoveIsTakenOrCountedByAKnownReason) {
 
 TEST(Reasons, WhatAnEnumerationCountsIsKnown) {
   const Specification spec(small());
-  for (const auto& [name, count] : deepen(spec, options()).space.rejections) {
+  for (const auto& [name, count] : deepen(spec, deepened()).space.rejections) {
     EXPECT_GT(count, 0);
     EXPECT_NE(reason_info(name).group, "other") << name;
   }

@@ -23,7 +23,7 @@ std::uint64_t thorough(std::uint64_t quick, std::uint64_t slow) {
   return std::getenv("SYNO_THOROUGH") != nullptr ? slow : quick;
 }
 
-std::set<Hash128> structures(const Specification& spec, const Space& space) {
+std::set<Hash128> distinct_structures(const Specification& spec, const Space& space) {
   std::set<Hash128> all;
   for (std::size_t i = 0; i < space.operators.size(); ++i)
     EXPECT_TRUE(all.insert(space.op(spec, i).structure()).second);
@@ -45,7 +45,7 @@ std::string difference(const SpecificationSource& source, const RuleSet& rules, 
     made.first_depth = reached;
     made.keys = false;
     const Space space = enumerate_space(spec, made);
-    const std::set<Hash128> found = structures(spec, space);
+    const std::set<Hash128> found = distinct_structures(spec, space);
     const std::string mode = "bound " + std::to_string(static_cast<int>(bound)) + ": ";
     for (const reference::Node& node : definition->nodes()) {
       for (const Operator& op : node.operators) {
@@ -261,7 +261,8 @@ TEST(Enumerate, ADepthLimitListsThePartOfALargerOne) {
         if (whole.depth(whole.operators[i].node) <= depth)
           wanted.insert(whole.op(spec, i).structure());
       }
-      EXPECT_EQ(structures(spec, list(depth)), wanted) << small.name << " at depth " << depth;
+      EXPECT_EQ(distinct_structures(spec, list(depth)), wanted)
+          << small.name << " at depth " << depth;
     }
   }
 }

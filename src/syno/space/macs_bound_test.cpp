@@ -116,13 +116,6 @@ TEST(MacsBound, NeverExceedsTheMacsOfAnyOperatorOfRandomSpecifications) {
   EXPECT_GT(compared.positive, 10'000);
 }
 
-std::set<Hash128> structures(const Specification& spec, const Space& space) {
-  std::set<Hash128> all;
-  for (std::size_t i = 0; i < space.operators.size(); ++i)
-    all.insert(space.op(spec, i).structure());
-  return all;
-}
-
 // With upper limits that refuse a part of the operators.
 TEST(MacsBound, NeverLosesAnOperator) {
   std::int64_t saved = 0;
@@ -171,9 +164,9 @@ TEST(MacsBound, IsOffWhereCostsDoNotCount) {
 }
 
 // Every prefix of an operator in every order of its steps.
-class Prefixes {
+class MacsPrefixes {
  public:
-  explicit Prefixes(const Specification& spec)
+  explicit MacsPrefixes(const Specification& spec)
       : spec_(spec), space_(spec), bound_(spec, space_.sizes()) {}
 
   void check(const Operator& op) {
@@ -214,7 +207,7 @@ class Prefixes {
 TEST(MacsBound, NeverExceedsTheMacsOfAListedOperatorThatIsCutAnywhere) {
   for (const SmallSpace& small : small_and_deep_spaces()) {
     const Specification spec(small.source);
-    Prefixes prefixes(spec);
+    MacsPrefixes prefixes(spec);
     for_some_operators(spec, 12, [&](const Operator& op) {
       if (!HasFatalFailure()) prefixes.check(op);
     });

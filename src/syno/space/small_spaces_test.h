@@ -2,6 +2,7 @@
 // larger ones for tests that walk at random.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -176,6 +177,13 @@ inline EnumerateOptions options(RuleSet rules, BoundMode bound, std::int64_t dep
   made.max_depth = depth;
   made.max_nodes = 20'000'000;
   return made;
+}
+
+inline std::set<Hash128> structures(const Specification& spec, const Space& space) {
+  std::set<Hash128> all;
+  for (std::size_t i = 0; i < space.operators.size(); ++i)
+    all.insert(space.op(spec, i).structure());
+  return all;
 }
 
 /// Windows over two dimensions: many steps that can be taken in any order, and equal reductions.

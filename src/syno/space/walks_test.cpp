@@ -16,7 +16,7 @@ SpecificationSource conv1d() {
   return samples::small_space("conv1d").source;
 }
 
-SpecificationSource square() {
+SpecificationSource square_map() {
   return samples::windows_over_two(7);
 }
 
@@ -64,7 +64,7 @@ TEST(Walks, FindOperatorsOfTheSpaceAndInTheEndAllOfThem) {
 
 // Four standard errors: seeds are fixed, but other rules make other spaces. They must be small enough to say something.
 TEST(Walks, EstimateTheSizeOfTheSpace) {
-  for (const SpecificationSource& source : {conv1d(), square(), channels()}) {
+  for (const SpecificationSource& source : {conv1d(), square_map(), channels()}) {
     const Specification spec(source);
     const Space space = enumerated(spec);
     const auto exact = static_cast<double>(space.structures);
@@ -87,7 +87,7 @@ TEST(Walks, EstimateTheSizeOfTheSpace) {
 }
 
 TEST(Walks, WeighOperatorsSoThatSharesOfTheSpaceAreEstimated) {
-  const Specification spec(square());
+  const Specification spec(square_map());
   const Space space = enumerated(spec);
   const auto two_weights = [](const Operator& op) { return op.graph().weights().size() == 2; };
   double exact = 0;
@@ -106,7 +106,7 @@ TEST(Walks, WeighOperatorsSoThatSharesOfTheSpaceAreEstimated) {
 }
 
 TEST(Walks, AreTheSameForOneSeedAndAnyNumberOfThreads) {
-  const Specification spec(square());
+  const Specification spec(square_map());
   WalkOptions options;
   options.walks = 300;
   options.width = 10;
@@ -126,7 +126,7 @@ TEST(Walks, AreTheSameForOneSeedAndAnyNumberOfThreads) {
 }
 
 TEST(Walks, EndWhereTheyAreTold) {
-  const Specification spec(square());
+  const Specification spec(square_map());
   WalkOptions options;
   options.width = 5;
   options.max_operators = 5;
@@ -171,7 +171,7 @@ TEST(Walks, CoverageCountsSingletons) {
 
 // Every graph of an enumeration is reached over as many parents as are enumerated before it.
 TEST(LiveSteps, AreThoseOfAnEnumeration) {
-  const Specification spec(square());
+  const Specification spec(square_map());
   const RuleSet rules;
   const int limit = 5;
   EnumerateOptions options;

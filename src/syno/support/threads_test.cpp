@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
+double elapsed(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -106,7 +106,7 @@ TEST(Threads, AnInterruptOfTheCallingThreadEndsThemWhereverItIs) {
   for (const bool waits : {false, true}) {
     const auto start = Clock::now();
     const InterruptScope scope([&] {
-      if (seconds_since(start) > 0.1) throw std::runtime_error("interrupted");
+      if (elapsed(start) > 0.1) throw std::runtime_error("interrupted");
     });
     const auto run = [&] {
       run_on_threads(3, [&](std::size_t t) {

@@ -12,7 +12,7 @@
 namespace syno {
 namespace {
 
-Plan planned(const ZooText& zoo, std::string_view binding = {}) {
+Plan tiled(const ZooText& zoo, std::string_view binding = {}) {
   const Operator op = Operator::parse(zoo.text);
   const std::string_view sizes = binding.empty() ? zoo.binding : binding;
   return plan(op, Binding::parse(sizes).resolve(*op.variables()));
@@ -24,7 +24,7 @@ std::string kernel_text(const Source& source) {
 }
 
 TEST(Triton, AConvolutionIsAMatrixProductOverTiles) {
-  EXPECT_EQ(kernel_text(emit_triton(planned(kConv2d, "N=1, C_in=8, C_out=16, H=5, W=7, k=3"))),
+  EXPECT_EQ(kernel_text(emit_triton(tiled(kConv2d, "N=1, C_in=8, C_out=16, H=5, W=7, k=3"))),
             R"(@triton.jit
 def y_kernel(
     x,
@@ -69,10 +69,10 @@ def y_kernel(
 }
 
 TEST(Triton, AFewRowsAreSummedForEachPosition) {
-  const std::string text = kernel_text(emit_triton(planned(kDepthwise)));
+  const std::string text = kernel_text(emit_triton(tiled(kDepthwise)));
   EXPECT_EQ(text.find("tl.dot"), std::string::npos) << text;
   EXPECT_NE(text.find("tl.sum(total, 0, keep_dims=True)"), std::string::npos) << text;
-  const Source forced = emit_triton(planned(kLinear), {.formula = "", .least_product = 1});
+  const Source forced = emit_triton(tiled(kLinear), {.formula = "", .least_product = 1});
   EXPECT_NE(forced.text.find("tl.dot"), std::string::npos);
 }
 
@@ -90,7 +90,7 @@ TEST(Triton, WhatSumsNothingIsComputedWhereItIsRead) {
 }
 
 TEST(Triton, AxesHaveTheRolesOfAMatrixProduct) {
-  const LoopProgram program = loop_program(planned(kGrouped));
+  const LoopProgram program = loop_program(tiled(kGrouped));
   const LoopNest nest = merged(program, without_batch(program, program.nests.back()));
   const AxisRoles roles = axis_roles(nest);
   const auto extents = [&](const std::vector<int>& axes) {
@@ -108,7 +108,7 @@ TEST(Triton, AxesHaveTheRolesOfAMatrixProduct) {
 
 TEST(Triton, EveryLineFitsItsShapeOnTheScreen) {
   for (const ZooText& zoo : kZooTexts) {
-    for (const std::string_view line : split_lines(emit_triton(planned(zoo)).text))
+    for (const std::string_view line : split_lines(emit_triton(tiled(zoo)).text))
       EXPECT_LE(line.size(), 100U) << line;
   }
 }
