@@ -12,7 +12,6 @@ checksums in meta.json is built again. That check also covers a power cut, so no
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -32,6 +31,7 @@ import numpy as np
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno.runs.cache_folder import cache_folder
+from syno.runs.files import why_not_written
 from syno.runs.private_files import (
     check_folder,
     check_open_file,
@@ -189,10 +189,8 @@ def disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "the disk is full" if full else (error.strerror or str(error))
         raise UserError(
-            f"cannot write the data cache '{folder.parent}': {what}\n"
+            f"cannot write the data cache '{folder.parent}': {why_not_written(error)}\n"
             "  set SYNO_CACHE to a folder with room, or pass cache=False to keep the data in memory"
         ) from error
 

@@ -10,7 +10,6 @@ anew, and the result is byte for byte the same, for any number of workers.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import io
 import json
@@ -40,7 +39,7 @@ from syno.data.random import draws
 from syno.data.record_options import RecordOptions
 from syno.data.records import FORMAT, ROW, Records, read_sealed, seal
 from syno.data.source import FileSource
-from syno.runs.files import replacing
+from syno.runs.files import replacing, why_not_written
 
 _log = logging.getLogger("syno.data")
 _PROBE = 48  # images that an estimate looks at
@@ -421,11 +420,9 @@ def _writing(plan: _Plan) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = "the disk is full" if full else (error.strerror or str(error))
         done = sum(1 for _ in plan.where.glob("shard-*.json"))
         raise UserError(
-            f"cannot write records into '{plan.where}': {what}\n"
+            f"cannot write records into '{plan.where}': {why_not_written(error)}\n"
             f"  {done} of {plan.shards} shards are complete and are kept; free some space and "
             "repeat the call to continue"
         ) from error

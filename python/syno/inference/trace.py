@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
+from syno._util.silence import quiet
 from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
 from syno._util.trial_calls import agree, copies, keeps_state, random_like
@@ -328,19 +327,6 @@ def _run(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
             f"the network {type(net).__name__} fails on the example input: {error}\n"
             f"  in example_input of shape {shapes}"
         ) from error
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without what torch says on the way: it concerns its own internals."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        before = logging.root.manager.disable
-        logging.disable(logging.WARNING)
-        try:
-            yield
-        finally:
-            logging.disable(before)
 
 
 def module_name(node: fx.Node) -> str:

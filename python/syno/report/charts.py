@@ -53,7 +53,7 @@ def best_so_far(report: Report) -> Figure | None:
     if base is not None:
         edges = [numbers[0], numbers[-1]]
         data.append(_line("baseline", "baseline", edges, [base] * 2, dash=True))
-    return {"data": data, "layout": _layout("proposal", report.objective.axis, of=report)}
+    return {"data": data, "layout": _by_objective("proposal", report)}
 
 
 def bests(report: Report, trained: list[OperatorRow]) -> list[float]:
@@ -73,7 +73,7 @@ def volume_so_far(report: Report) -> Figure | None:
         return None
     numbers, values = (list(part) for part in zip(*known, strict=True))
     data = [_line("hypervolume so far", "front", numbers, values)]
-    return {"data": data, "layout": _layout("results", "hypervolume, in units of the baseline")}
+    return {"data": data, "layout": layout_of("results", "hypervolume, in units of the baseline")}
 
 
 def finished_over_time(report: Report) -> Figure | None:
@@ -86,7 +86,7 @@ def finished_over_time(report: Report) -> Figure | None:
     data = [_line("completed", "front", minutes, list(range(1, len(done) + 1)))]
     if ok[-1] != len(done):
         data.append(_line("of these, trained", "baseline", minutes, ok))
-    return {"data": data, "layout": _layout("minutes since the start", "evaluations")}
+    return {"data": data, "layout": layout_of("minutes since the start", "evaluations")}
 
 
 def scores_by_rung(report: Report) -> Figure | None:
@@ -116,7 +116,7 @@ def scores_by_rung(report: Report) -> Figure | None:
     if original:
         edges = [list(part) for part in zip(*original, strict=True)]
         data.append(_line("baseline", "baseline", edges[0], edges[1], dash=True))
-    layout = _layout("rung", report.objective.axis, of=report)
+    layout = _by_objective("rung", report)
     layout["xaxis"] |= {"type": "category", "categoryorder": "array", "categoryarray": names}
     return {"data": data, "layout": layout}
 
@@ -154,7 +154,7 @@ def _front(
     ]
     if report.quality(report.baseline) is not None and base is not None:
         data.append(_baseline_mark(report, at(base)))
-    layout = _layout(axis, report.objective.axis, of=report)
+    layout = _by_objective(axis, report)
     if plot.ticks is not None:
         labels = [tick_text(tick) for tick in plot.ticks]
         marks = {"tickvals": plot.ticks, "ticktext": labels, "tickangle": 0}
@@ -262,10 +262,14 @@ def _plain(text: str) -> str:
     return escape(printable(text), quote=False)
 
 
-def _layout(x_title: str, y_title: str, *, of: Report | None = None) -> Figure:
-    """Return a layout; of: the report of the objective on the y axis, None for another axis."""
+def _by_objective(x_title: str, report: Report) -> Figure:
+    return layout_of(x_title, report.objective.axis, report.objective.is_share)
+
+
+def layout_of(x_title: str, y_title: str, is_share: bool = False) -> Figure:
+    """Return a layout; is_share: whether the y axis shows shares, as percentages."""
     y_axis: Figure = {"title": {"text": y_title}, "automargin": True}
-    if of is not None and of.objective.is_share:
+    if is_share:
         y_axis["tickformat"] = ".1~%"
     return {
         "xaxis": {"title": {"text": x_title}, "automargin": True},

@@ -97,6 +97,12 @@ def _delete_leftovers(target: Path) -> None:
                 os.close(descriptor)
 
 
+def why_not_written(error: OSError) -> str:
+    """In words, for a message."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "the disk is full" if full else (error.strerror or str(error))
+
+
 def write_whole(
     path: Path, write: Callable[[Path], object], what: str = "the file", option: str | None = None
 ) -> None:

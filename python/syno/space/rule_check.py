@@ -108,25 +108,16 @@ def check_rule(
     own = [*added_rules(rules), *([rule] if isinstance(rule, Rule) else [])]
     info = rule if isinstance(rule, Rule) else describe_rule(rule)
     known = rule_set((), dict.fromkeys(own))
-    found = _core.check_rule(
-        specification._core, known, info.id, trials, max_graphs, seed, progress
-    )
-    example = found["example"]
+    found: dict[str, Any] = {
+        **_core.check_rule(specification._core, known, info.id, trials, max_graphs, seed, progress)
+    }
+    example = found.pop("example")
     return RuleCheck(
         rule=f"{info.id} {info.name}",
         kind=info.kind,
         refused_graph="" if example is None else example["refused"],
         kept_graph="" if example is None else example["kept"],
-        graphs=found["graphs"],
-        asked=found["asked"],
-        refused=found["refused"],
-        compared=found["compared"],
-        equal_keys=found["equal_keys"],
-        equal_values=found["equal_values"],
-        different=found["different"],
-        undecided=found["undecided"],
-        mean_share=found["mean_share"],
-        most_share=found["most_share"],
+        **found,
     )
 
 

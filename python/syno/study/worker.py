@@ -11,10 +11,8 @@ import contextlib
 import functools
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
 from typing import NamedTuple, Protocol
 
 from syno._util.checks import names
@@ -22,6 +20,7 @@ from syno._util.errors import UserError
 from syno._util.threads import usable_cores
 from syno.operators.operator import Operator
 from syno.operators.specification import read_specification
+from syno.runs.termination import on_termination
 from syno.space.rules import rule_set
 from syno.store import (
     HEARTBEAT_S,
@@ -114,7 +113,7 @@ def work(
         raise UserError("a store in memory has no workers: other processes cannot reach it")
     made = prepare or _Prepared(data_dir, device, predictor)
     worker = _Working(store, check_tags(tags), study, made, observer or StudyObserver())
-    with _terminable():
+    with on_termination(_preempt):
         try:
             return worker.until_idle(idle_s)
         except PreemptedError:
@@ -319,19 +318,7 @@ class _Prepared:
             yield Bench(parse, evaluator, checkpoints, weights)
 
 
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Raise PreemptedError on SIGTERM; once, so that what follows is not interrupted again."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise PreemptedError
-
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _preempt() -> None:
+    """Raise PreemptedError; once, so that what follows is not interrupted again."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise PreemptedError

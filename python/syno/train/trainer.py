@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import statistics
 import threading
 import time
@@ -24,6 +23,7 @@ from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData
 from syno.data.progress import bar
 from syno.runs.cache_folder import use_private_compiler_caches
+from syno.runs.termination import on_termination
 from syno.train.checkpoint import (
     DamagedCheckpointError,
     TrainingState,
@@ -573,14 +573,8 @@ def _private_seed(seed: int, device: torch.device) -> Iterator[None]:
 def _terminations(wanted: bool) -> Iterator[threading.Event]:
     """Let SIGTERM set an event instead of ending the process, in the main thread."""
     event = threading.Event()
-    if not wanted or threading.current_thread() is not threading.main_thread():
+    with on_termination(event.set) if wanted else nullcontext():
         yield event
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: event.set())
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from syno.adaptation.pipeline.front import Series, axis_of, series
 from syno.adaptation.pipeline.results import AdaptationResults, microseconds, slots_table
 from syno.engines.tables import engines_table
 from syno.report import markup
+from syno.report.charts import layout_of
 from syno.runs.files import write_text
 
 # How the script of the page colors a series, and the markers of rivals.
@@ -123,17 +124,8 @@ def _front(found: AdaptationResults) -> dict[str, Any]:
     data = [
         _trace(found, each, next(shapes) if each.role == "rival" else "") for each in series(found)
     ]
-    y_axis: dict[str, Any] = {"title": {"text": axis_of(found)}, "automargin": True}
-    if found.objective.is_share:
-        y_axis["tickformat"] = ".1~%"
-    layout = {
-        "xaxis": {"title": {"text": "speed-up over the original network"}, "automargin": True},
-        "yaxis": y_axis,
-        "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        "margin": {"l": 8, "r": 12, "t": 36, "b": 8},
-        "height": 380,
-    }
+    title = "speed-up over the original network"
+    layout = layout_of(title, axis_of(found), found.objective.is_share)
     return {"data": data, "layout": layout}
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
 from syno._util.errors import UserError
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
+from syno.runs.termination import on_termination
 
 if TYPE_CHECKING:
     from syno.store import Store
@@ -92,13 +91,13 @@ def _several(given: _Arguments, store: Store, gpus: int) -> int:
     """Run worker processes until they have nothing to do, or SIGTERM; return their trials."""
     from syno.study.local_workers import LocalWorkers
 
-    def terminate(number: int, frame: FrameType | None) -> None:
+    def terminate() -> None:
         raise KeyboardInterrupt
 
     study = None if given.study is None else store.study(given.study).name
-    before = signal.signal(signal.SIGTERM, terminate)
-    try:
-        with LocalWorkers(
+    with (
+        on_termination(terminate),
+        LocalWorkers(
             store,
             study,
             given.jobs,
@@ -107,8 +106,7 @@ def _several(given: _Arguments, store: Store, gpus: int) -> int:
             idle_s=given.idle,
             gpus=gpus,
             predictor=given.predictor,
-        ) as workers:
-            workers.wait()
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        ) as workers,
+    ):
+        workers.wait()
     return workers.evaluated

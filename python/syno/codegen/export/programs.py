@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
-import logging
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
+from syno._util.silence import quiet
 from syno.codegen.export import files
 from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun, run_program
@@ -276,12 +275,6 @@ def _token_ids(subject: ExportSubject) -> torch.Tensor:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Without what torch says on the way: it concerns its own internals."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        before = logging.root.manager.disable
-        logging.disable(logging.WARNING)
-        try:
-            yield
-        finally:
-            logging.disable(before)
+    """Without what torch says and prints on the way: it concerns its own internals."""
+    with quiet(), contextlib.redirect_stdout(io.StringIO()):
+        yield

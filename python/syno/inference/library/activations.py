@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import fx
 
@@ -60,9 +62,14 @@ def _activation(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
 ACTIVATION = Lowering(_activation)
 
 
-@_code(_aten.leaky_relu.default)
-def _leaky_relu(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(build, node, given, "@self > Vector{} ? @self : @negative_slope * @self")
+for _target, _text in (
+    (_aten.leaky_relu.default, "@self > Vector{} ? @self : @negative_slope * @self"),
+    (_aten.mish.default, _MISH),
+    (_aten.softplus.default, _SOFTPLUS),
+    (_aten.log_sigmoid.default, _LOG_SIGMOID),
+    (_aten.exp.default, _EXP),
+):
+    _code(_target)(functools.partial(formula, text=_text))
 
 
 @_code(_aten.elu.default)
@@ -90,26 +97,6 @@ def _of_elu(alpha: float, scale: float, within: float) -> str:
 
 def _exponent(within: float) -> str:
     return f"splat({number(within)}) * @self"
-
-
-@_code(_aten.mish.default)
-def _mish(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(build, node, given, _MISH)
-
-
-@_code(_aten.softplus.default)
-def _softplus(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(build, node, given, _SOFTPLUS)
-
-
-@_code(_aten.log_sigmoid.default)
-def _log_sigmoid(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(build, node, given, _LOG_SIGMOID)
-
-
-@_code(_aten.exp.default)
-def _exp(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    return formula(build, node, given, _EXP)
 
 
 @_code(_aten.prelu.default)

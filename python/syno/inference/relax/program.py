@@ -10,12 +10,13 @@ from torch import fx, nn
 from torch.export import ExportedProgram
 
 from syno._util.errors import UserError
+from syno._util.silence import quiet
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.inference.layer import TracedLayer
 from syno.inference.passes.batch_norms import fold_batch_norms
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
-from syno.inference.trace import SLOT, quiet
+from syno.inference.trace import SLOT
 
 _aten = torch.ops.aten
 

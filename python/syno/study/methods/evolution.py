@@ -34,9 +34,11 @@ class Evolution(LearningMethod):
         neighbors: int = 20,
     ) -> None:
         super().__init__(members, seed)
-        self._population = checks.whole("'population'", population, least=2)
-        self._tournament = checks.whole("'tournament'", tournament, least=1)
-        self._neighbors = checks.whole("'neighbors'", neighbors, least=1)
+        self._options = {
+            "population": checks.whole("'population'", population, least=2),
+            "tournament": checks.whole("'tournament'", tournament, least=1),
+            "neighbors": checks.whole("'neighbors'", neighbors, least=1),
+        }
         if tournament > population:
             raise UserError(
                 f"the tournament has {tournament} operators, but the population has {population}\n"
@@ -45,10 +47,4 @@ class Evolution(LearningMethod):
 
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
-        return _core.Evolution(
-            self._members.search_space,
-            self._seed,
-            population=self._population,
-            tournament=self._tournament,
-            neighbors=self._neighbors,
-        )
+        return _core.Evolution(self._members.search_space, self._seed, **self._options)

@@ -37,18 +37,14 @@ class LocalSearch(LearningMethod):
         reach: int = 12,
     ) -> None:
         super().__init__(members, seed)
-        self._samples = checks.whole("'samples'", samples, least=1)
-        self._neighbors = checks.whole("'neighbors'", neighbors, least=1)
+        self._counts = {
+            "samples": checks.whole("'samples'", samples, least=1),
+            "neighbors": checks.whole("'neighbors'", neighbors, least=1),
+            "reach": checks.whole("'reach'", reach, least=0),
+        }
         self._restarts = share("restarts", restarts)
-        self._reach = checks.whole("'reach'", reach, least=0)
 
     def make_core(self) -> _core.SearchMethod:
         """See `LearningMethod`."""
-        return _core.LocalSearch(
-            self._members.search_space,
-            self._seed,
-            samples=self._samples,
-            neighbors=self._neighbors,
-            restarts=self._restarts,
-            reach=self._reach,
-        )
+        space = self._members.search_space
+        return _core.LocalSearch(space, self._seed, restarts=self._restarts, **self._counts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from syno._util.errors import UserError
+from syno.runs.termination import on_termination
 from syno.store.records import OK, PAUSED
 from syno.study.evaluate import evaluator as evaluation
 from syno.study.evaluate.checkpoints import checkpoint
@@ -148,12 +148,9 @@ class Evaluators:
             yield
             return
 
-        def terminate(*_: object) -> None:
+        def terminate() -> None:
             self._terminated = True
             evaluator.terminate()
 
-        before = signal.signal(signal.SIGTERM, terminate)
-        try:
+        with on_termination(terminate):
             yield
-        finally:
-            signal.signal(signal.SIGTERM, before)
