@@ -46,17 +46,18 @@ RIVALS = {
 
 
 class Engine(Protocol):
-    """One way to run a network.
+    """One way to run a network. Engines are derived from it for its defaults.
 
     precision: number format of activations and weights; own: whether the engine is part of Syno.
     """
 
     name: str
-    precision: str
-    own: bool
+    precision: str = FLOAT32
+    own: bool = False
 
     def missing(self) -> str | None:
         """Return None, or why the engine is not available here and what to do."""
+        return None
 
     def prepare(
         self, net: nn.Module, example: torch.Tensor, threads: int

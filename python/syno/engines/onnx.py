@@ -27,11 +27,8 @@ _ONNX = ("onnx", "onnxscript", "onnxruntime")
 Array = np.ndarray[Any, Any]
 
 
-class _OnnxEngine:
+class _OnnxEngine(Engine):
     """An engine that runs the ONNX model of a network."""
-
-    own = False
-    precision: str
 
     def prepare(
         self, net: nn.Module, example: torch.Tensor, threads: int

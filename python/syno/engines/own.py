@@ -18,11 +18,10 @@ from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
 
 
-class SynoEngine:
+class SynoEngine(Engine):
     """`syno.compile`: compiled kernels inside a PyTorch module."""
 
     name = "syno"
-    precision = FLOAT32
     own = True
 
     def missing(self) -> str | None:
@@ -44,7 +43,7 @@ class SynoEngine:
         return Layered(run, lambda: _outside(compiled, example))
 
 
-class Library:
+class Library(Engine):
     """The export format cpp-network: the network as C++ that does not use PyTorch."""
 
     own = True

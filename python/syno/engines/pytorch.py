@@ -11,26 +11,19 @@ from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.torch_code import with_own_code
 from syno.codegen.native import no_compiler
-from syno.engines.engine import FLOAT32, Engine
+from syno.engines.engine import Engine
 from syno.runs.cache_folder import use_private_compiler_caches
 
 
-class Eager:
+class Eager(Engine):
     """PyTorch in eager mode.
 
     layout: how images lie in memory.
     """
 
-    precision = FLOAT32
-    own = False
-
     def __init__(self, name: str, layout: torch.memory_format) -> None:
         self.name = name
         self._layout = layout
-
-    def missing(self) -> str | None:
-        """Return None: PyTorch is always there."""
-        return None
 
     def prepare(
         self, net: nn.Module, example: torch.Tensor, threads: int
@@ -44,12 +37,10 @@ class Eager:
         return lambda: _tensor(net(example))
 
 
-class Inductor:
+class Inductor(Engine):
     """`torch.compile` with constant weights, which it may fold and reorder."""
 
     name = "inductor"
-    precision = FLOAT32
-    own = False
 
     def missing(self) -> str | None:
         """Return None, or that there is no C++ compiler."""

@@ -10,14 +10,14 @@ import torch
 from torch import nn
 
 from syno.codegen import emitters
-from syno.engines.engine import FLOAT32, Engine
+from syno.engines.engine import Engine
 from syno.inference.relax.build import databases_below
 from syno.inference.relax.network import compile_network
 
 _TVM = "tvm"
 
 
-class TvmEngine:
+class TvmEngine(Engine):
     """A network in Relax's virtual machine, with the operators in its slots as Syno's TensorIR.
 
     schedules: a folder of results of `syno tune`, whose databases of MetaSchedule are used; None:
@@ -26,8 +26,6 @@ class TvmEngine:
     """
 
     name = _TVM
-    precision = FLOAT32
-    own = False
 
     def __init__(self, schedules: Path | None = None, target: str | None = None) -> None:
         self._databases = () if schedules is None else tuple(databases_below(schedules))

@@ -6,24 +6,20 @@ import json
 from collections.abc import Callable, Sequence
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Code
+from syno.codegen.emitters.protocol import Array, Case, Code, Emitter
 from syno.codegen.native import QUICK_FLAGS, Function, compile_functions, no_compiler
 from syno.codegen.native.function import Manifest
 
 _NAME = "syno_operator"
 
 
-class CppEmitter:
+class CppEmitter(Emitter):
     """Translation units as `emit_cpp` writes them; all cases of a build in one.
 
     options: of `emit_cpp`, such as `cache_floats`.
     """
 
     name = "cpp"
-    dtypes = ("float32",)
-    has_gradients = False
-    any_batch = True
-    any_size = False
     _emit_plan: Callable[..., tuple[str, str]] = staticmethod(_core.emit_cpp)
 
     def __init__(self, **options: int) -> None:

@@ -49,7 +49,7 @@ class Differentiable(Protocol):
 
 
 class Emitter(Protocol):
-    """One way from operators to running code.
+    """One way from operators to running code. Emitters are derived from it for its defaults.
 
     name: as in `syno.codegen.emitters.get`.
     dtypes: the types its code computes in, the most exact one first: ("float64", "float32"), or
@@ -60,10 +60,10 @@ class Emitter(Protocol):
     """
 
     name: str
-    dtypes: tuple[str, ...]
-    has_gradients: bool
-    any_batch: bool
-    any_size: bool
+    dtypes: tuple[str, ...] = ("float32",)
+    has_gradients: bool = False
+    any_batch: bool = True
+    any_size: bool = False
 
     def available(self) -> str | None:
         """None, or why this emitter cannot run here and what to do, in words for the user."""

@@ -6,20 +6,19 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
+from syno.codegen.emitters.protocol import Array, Case, Code, Emitter, WrongCodeError
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
 
-class PyTorchEmitter:
+class PyTorchEmitter(Emitter):
     """Modules as `Operator.source` writes them."""
 
     name = "pytorch"
     dtypes = ("float64", "float32")
     has_gradients = True
-    any_batch = True
     any_size = True
 
     def available(self) -> str | None:

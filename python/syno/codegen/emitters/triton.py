@@ -18,19 +18,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
+from syno.codegen.emitters.protocol import Array, Case, Code, Emitter, WrongCodeError
 from syno.codegen.emitters.triton_worker import QUESTION
 from syno.runs import framing, helper_process
 
 
-class TritonEmitter:
+class TritonEmitter(Emitter):
     """Files with `syno_operator`, as `_core.emit_triton` writes them."""
 
     name = "triton"
-    dtypes = ("float32",)
-    has_gradients = False
-    any_batch = True
-    any_size = False
 
     def available(self) -> str | None:
         """None where the package triton is installed."""

@@ -13,20 +13,16 @@ from typing import Protocol, SupportsInt
 import numpy as np
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Code, WrongCodeError
+from syno.codegen.emitters.protocol import Array, Case, Code, Emitter, WrongCodeError
 
 # Functions a module: LLVM takes longer than in proportion for very large ones.
 _TOGETHER = 100
 
 
-class TvmEmitter:
+class TvmEmitter(Emitter):
     """Files with `prim_func`, as `_core.emit_tvm` writes them."""
 
     name = "tvm"
-    dtypes = ("float32",)
-    has_gradients = False
-    any_batch = True
-    any_size = False
 
     def available(self) -> str | None:
         """None where the package tvm is installed."""

@@ -13,7 +13,7 @@ import numpy as np
 from syno import _core
 from syno._util.errors import InternalError, UserError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, ExportSubject
+from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.codegen.native import find_compiler, find_tuning
@@ -76,19 +76,13 @@ print(
 """
 
 
-class CppFiles:
+class CppFiles(Format):
     """A .cpp without dependencies, its .h, and a .bin: the weights one after the other, float32."""
 
     name = "cpp"
     suffix = ".cpp"
-    networks = False
     folds = True
-    precisions = ("float32",)
     emitter = "cpp"
-
-    def available(self) -> str | None:
-        """Always: a compiler is needed to use the files, not to write them."""
-        return None
 
     def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes the three files; functions are called syno_FILE_..."""

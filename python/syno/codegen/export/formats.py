@@ -91,18 +91,20 @@ class Format(Protocol):
 
     suffix: of `Exported.code`; networks: whether it can hold a whole network, not only an operator;
     folds: whether it can hold weights that are multiplied with each other; precisions: what its
-    code can multiply; emitter: whose code it is made of.
+    code can multiply; emitter: whose code it is made of. Formats are derived from it for its
+    defaults.
     """
 
     name: str
     suffix: str
-    networks: bool
-    folds: bool
-    precisions: tuple[str, ...]
+    networks: bool = False
+    folds: bool = False
+    precisions: tuple[str, ...] = ("float32",)
     emitter: str
 
     def available(self) -> str | None:
         """None, or why it cannot be written here and what to do, in words for the user."""
+        return None
 
     def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes the files, each in one step. UserError for an unusable path."""

@@ -11,7 +11,7 @@ import numpy as np
 from syno import _core
 from syno._util.errors import InternalError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, ExportSubject
+from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 from syno.codegen.export.torch_files import filled, save_tensors, tensors
 from syno.runs.files import write_text, write_whole
@@ -22,20 +22,13 @@ if TYPE_CHECKING:
     from syno.operators.layer import Layer
 
 
-class _LoopFiles:
+class _LoopFiles(Format):
     """What the two formats share."""
 
     name: str
     emitter: str
     suffix = ".py"
-    networks = False
-    folds = False
-    precisions = ("float32",)
     weights_suffix: str
-
-    def available(self) -> str | None:
-        """Always: the package is needed to run the file, not to write it."""
-        return None
 
     def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes both files; the second one also holds an example for `python FILE.py`."""

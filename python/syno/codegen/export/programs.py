@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from syno._util.errors import UserError
 from syno._util.silence import quiet
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, ExportSubject
+from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.native import no_compiler
 from syno.runs.cache_folder import use_private_compiler_caches
@@ -54,14 +54,13 @@ print(f"right: {count} outputs at batch sizes {sizes}, largest error {worst:.1e}
 """
 
 
-class _Program:
+class _Program(Format):
     """What the three formats share."""
 
     name: str
     suffix: str
     networks = True
     folds = True
-    precisions = ("float32",)
     emitter = "pytorch"
     # Python source of `load(path)`, which gives a function of a tensor; it needs no Syno.
     loader: str

@@ -10,7 +10,7 @@ import numpy as np
 
 from syno._util.errors import InternalError
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, ExportSubject
+from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_without_syno
 from syno.runs.files import write_text, write_whole
 
@@ -24,18 +24,11 @@ _EXAMPLE_OUTPUTS = 1000
 _EXAMPLE_TERMS = 2_000_000
 
 
-class PythonFiles:
+class PythonFiles(Format):
     """A .py for torch and safetensors, which compares itself with examples, and their tensors."""
 
     suffix = ".py"
-    networks = False
-    folds = False
-    precisions = ("float32",)
     emitter = "pytorch"
-
-    def available(self) -> str | None:
-        """Always: Syno depends on torch and safetensors."""
-        return None
 
     def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Runs the file, which compares itself with the examples beside it."""

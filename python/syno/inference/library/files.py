@@ -12,7 +12,7 @@ import torch
 from syno._util.errors import UserError
 from syno.codegen.export import files
 from syno.codegen.export.cpp_files import function_name
-from syno.codegen.export.formats import Exported, ExportSubject
+from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import examples
 from syno.inference.library.load import compiled
@@ -53,7 +53,7 @@ print(
 """
 
 
-class CppNetwork:
+class CppNetwork(Format):
     """A .cpp without dependencies, its .h, and a .bin with the weights and a checksum."""
 
     name = "cpp-network"
@@ -62,10 +62,6 @@ class CppNetwork:
     folds = True
     precisions = PRECISIONS
     emitter = "cpp"
-
-    def available(self) -> str | None:
-        """Always: a compiler is needed to use the files, not to write them."""
-        return None
 
     def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes the three files; functions are called syno_FILE_..."""

@@ -11,7 +11,7 @@ from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import EMITTER
 from syno.codegen.emitters.tvm_target import device_target, is_for_here, linker, write_library
 from syno.codegen.export import files
-from syno.codegen.export.formats import Exported, ExportSubject
+from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_program
 from syno.codegen.export.programs import TOLERANCE, examples
 from syno.inference.relax.build import databases_below
@@ -44,7 +44,7 @@ print(
 """
 
 
-class TvmNetworkFile:
+class TvmNetworkFile(Format):
     """A library with the code and the weights, for TVM's runtime.
 
     Without a compiler that links for the target, a .tar with what such a compiler links.
@@ -53,8 +53,6 @@ class TvmNetworkFile:
     name = "tvm-network"
     suffix = ".so"
     networks = True
-    folds = False
-    precisions = ("float32",)
     emitter = "tvm"
 
     def available(self) -> str | None:

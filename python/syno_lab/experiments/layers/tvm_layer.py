@@ -11,7 +11,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno.codegen import emitters
-from syno.engines.engine import FLOAT32
+from syno.engines.engine import Engine
 from syno.inference.layer import TracedLayer
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import prepare
@@ -20,7 +20,7 @@ from syno.tune import tvm_schedules
 _TVM = "tvm"
 
 
-class TvmLayer:
+class TvmLayer(Engine):
     """A layer that is an operator, in TVM with the best of `trials` schedules.
 
     folder: of MetaSchedule's databases, one for each operator with its sizes; trials in them
@@ -28,8 +28,6 @@ class TvmLayer:
     """
 
     name = _TVM
-    precision = FLOAT32
-    own = False
 
     def __init__(self, folder: Path, trials: int, progress: Callable[[str], None]) -> None:
         self._folder = folder
