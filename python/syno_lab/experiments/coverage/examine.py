@@ -46,7 +46,7 @@ class Covered:
     the network library covers it; reason: why not, in the words of the first error. missing: the
     operators that the library has no code for, each with a reason. layers: how many `syno.compile`
     makes kernels of; kept: why others stay PyTorch, with their number; others: operators beside the
-    layers with the number of calls, without views.
+    layers with the number of calls, without views. commit: of the sources that examined it.
     """
 
     family: str
@@ -62,6 +62,7 @@ class Covered:
     others: Mapping[str, int] = field(default_factory=dict)
     compiled: ComparedLibrary | None = None
     seconds: float = 0.0
+    commit: str = ""
 
 
 def examined(family: Family, *, compiled: bool = False) -> Covered:

@@ -47,7 +47,7 @@ class CoverageSweep:
 
 @dataclass
 class Coverage:
-    """What is known of all families; environment: machine, versions and commit."""
+    """What is known of all families; environment: machine and versions."""
 
     environment: JsonObject
     networks: list[Covered] = field(default_factory=list)
@@ -100,16 +100,19 @@ def cover(path: Path, given: CoverageSweep, *, progress: Progress = lambda *_: N
     """Examine the smallest network of each family, and keep each result as soon as it is there.
 
     Args:
-        path: file of the results (JSON); what is in it is not examined again.
+        path: file of the results (JSON). What is in it is not examined again, but for networks that
+            other sources did not cover.
         given: what is examined.
         progress: called with (finished families, all families, description).
 
     Raises:
-        UserError: a family is unknown, or the file is of other sources, versions or machine.
+        UserError: a family is unknown, or the file is of other versions or another machine.
     """
     known = families()
     wanted = _wanted(known, given.only)
-    found = _opened(path, _environment())
+    environment = _environment()
+    commit = str(environment.pop("commit"))
+    found = _opened(path, environment)
     order = [family.key for family in known]
 
     def keep(key: str, each: Covered) -> None:
@@ -117,21 +120,22 @@ def cover(path: Path, given: CoverageSweep, *, progress: Progress = lambda *_: N
         found.networks = sorted([*others, each], key=lambda one: order.index(one.family))
         write_json(path, found.to_json(), "the results", "--out")
 
-    done = {each.family: each for each in found.networks if _is_done(each, given.compiled)}
+    def is_done(each: Covered) -> bool:
+        if not each.whole:
+            return each.commit == commit
+        return each.compiled is not None or not given.compiled
+
+    done = {each.family: each for each in found.networks if is_done(each)}
     journal = Journal(done, keep)
     by_key = {family.key: family for family in wanted}
     waiting = list(journal.waiting(by_key))
     progress(0, len(waiting), "tracing")
     for number, key in enumerate(waiting, 1):
-        each = _examined(by_key[key], given)
+        each = dataclasses.replace(_examined(by_key[key], given), commit=commit)
         journal.put(key, each)
         what = "covered" if each.whole else each.reason
         progress(number, len(waiting), f"{each.network or key}: {what}")
     return found
-
-
-def _is_done(each: Covered, compiled: bool) -> bool:
-    return each.compiled is not None or not (compiled and each.whole)
 
 
 def _wanted(known: Sequence[Family], only: Sequence[str]) -> list[Family]:
@@ -160,11 +164,11 @@ def _opened(path: Path, environment: JsonObject) -> Coverage:
     if not path.exists():
         return Coverage(environment)
     found = read(path)
-    for name in ("commit", "libraries", "device"):
+    for name in ("libraries", "device"):
         before, now = found.environment.get(name), environment[name]
         if before != now:
             raise UserError(
-                f"the results in '{path}' have another {name}\n"
+                f"the results in '{path}' are of other {name}\n"
                 f"  expected: {before}      got: {now}\n"
                 "  what to do: take another file, and examine all families again"
             )
