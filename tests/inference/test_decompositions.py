@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from syno.codegen.export import export_network
-from syno.inference import load
-from syno.inference.decompositions import SIMPLER
+from syno.inference import decompositions, load
+from syno.inference.decompositions import SIMPLER, with_loops
 from syno.inference.library.lower import lower
 from syno.inference.prepare import prepare_sample
 
@@ -148,3 +148,15 @@ def test_recurrent_layers_are_loops_of_one_library(tmp_path):
     for threads in (1, 2):
         found = torch.from_numpy(library(x.numpy(), threads=threads))
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_a_recurrent_layer_of_many_steps_stays_one_operator(monkeypatch):
+    monkeypatch.setattr(decompositions, "_MOST_STEPS", 6)
+    net = nn.GRU(2, 2, 2, batch_first=True).eval()
+    few, many = (
+        with_loops(torch.export.export(net, (rand(3, length, 2),), strict=False).graph)
+        for length in (3, 4)
+    )
+    assert aten.gru.input in few and aten.gru.input not in many
+    assert set(SIMPLER) < set(many) < set(few)

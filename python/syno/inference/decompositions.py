@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
+
+from syno.inference.node_arguments import NodeArguments
 
 _aten = torch.ops.aten
 Table = dict[Any, Callable[..., Any]]
@@ -280,9 +282,27 @@ def _one_step(cell: _Cell) -> Callable[..., Any]:
     return step
 
 
-# Recurrent layers as a loop: for a program, which has no calls of PyTorch between the steps.
-LOOPS: Table = {
-    getattr(getattr(_aten, name), variant): made(cell)
-    for name, cell in _CELLS.items()
-    for variant, made in (("input", _recurrent),)
-} | {getattr(_aten, f"{name}_cell").default: _one_step(cell) for name, cell in _CELLS.items()}
+_LAYERS: Table = {getattr(_aten, name).input: _recurrent(cell) for name, cell in _CELLS.items()}
+_STEPS: Table = {
+    getattr(_aten, f"{name}_cell").default: _one_step(cell) for name, cell in _CELLS.items()
+}
+# Each step of a recurrent layer is a dozen of operators, which take a tenth of a second to trace.
+_MOST_STEPS = 512
+
+
+def with_loops(graph: fx.Graph) -> Table:
+    """`SIMPLER`, and recurrent layers as loops, as far as a graph has few enough steps: for a
+    program, which has no calls of PyTorch between them."""
+    steps = [_steps(node) for node in graph.nodes if node.target in _LAYERS]
+    known = [count for count in steps if count is not None]
+    few = len(known) == len(steps) and sum(known) <= _MOST_STEPS
+    return SIMPLER | _STEPS | (_LAYERS if few else {})
+
+
+def _steps(node: fx.Node) -> int | None:
+    """How often the cells of a recurrent layer are computed; None where that is not fixed."""
+    given = NodeArguments(node)
+    length = given["input"].meta["val"].shape[1 if given["batch_first"] else 0]
+    if not isinstance(length, int):
+        return None
+    return length * int(given["num_layers"]) * (2 if given["bidirectional"] else 1)

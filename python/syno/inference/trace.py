@@ -18,7 +18,7 @@ from syno._util.silence import quiet
 from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
 from syno._util.trial_calls import agree, copies, keeps_state, random_like
-from syno.inference.decompositions import LOOPS, SIMPLER, Table
+from syno.inference.decompositions import SIMPLER, with_loops
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.layer import Layer
 
@@ -117,7 +117,8 @@ def trace(
     """The graph of a network; the network stays as it is.
 
     batch: the first dimension may take any size, where torch can trace the network so; else sizes
-    are those of `inputs`. loops: recurrent layers are the calls of all of their steps.
+    are those of `inputs`. loops: recurrent layers of few steps are
+    the calls of all of them.
 
     UserError where torch cannot trace the network.
     """
@@ -133,8 +134,7 @@ def trace(
             setattr(marked.get_submodule(path), last, marker)
         else:
             marked = marker
-    table = SIMPLER | LOOPS if loops else SIMPLER
-    graph, any_batch = _exported(marked, inputs, table, batch=batch)
+    graph, any_batch = _exported(marked, inputs, batch=batch, loops=loops)
     return Traced(graph, layers, any_batch)
 
 
@@ -169,7 +169,7 @@ class Outline:
             self._shapes[f"{name}.layer"] = slot.shapes[1]
             slot.replace(marker)
         self._prefix = "" if exportable(marked) is marked else f"{WHOLE}."
-        self._graph, self._batch = _exported(marked, inputs, SIMPLER, batch=True)
+        self._graph, self._batch = _exported(marked, inputs, batch=True)
 
     def traced(self, net: nn.Module) -> Traced | None:
         """The graph of a network; None where not all of its slots hold operators."""
@@ -212,7 +212,7 @@ def attribute(graph: fx.GraphModule, path: str) -> object:
 
 
 def _exported(
-    marked: nn.Module, inputs: tuple[torch.Tensor, ...], table: Table, *, batch: bool
+    marked: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bool, loops: bool = False
 ) -> tuple[fx.GraphModule, bool]:
     """The graph, and whether it takes any size of the first dimension."""
     name, marked = type(marked).__name__, exportable(marked)
@@ -226,7 +226,7 @@ def _exported(
                 marked, [{0: torch.export.Dim("batch")} if any_ else None for any_ in batched]
             )
             try:
-                graph = _graph(marked, more, sizes, table)
+                graph = _graph(marked, more, sizes, loops)
                 if _holds_for_one(graph, marked, inputs, batched):
                     return graph, True
                 why: object = "one sample alone is computed in another way"
@@ -237,7 +237,7 @@ def _exported(
                 why = error
             logging.getLogger(__name__).debug("not for any batch size: %s", why)
         try:
-            return _graph(marked, copies(inputs), None, table), False
+            return _graph(marked, copies(inputs), None, loops), False
         except UserError:
             raise
         except Exception as error:
@@ -275,12 +275,12 @@ def _graph(
     net: nn.Module,
     inputs: tuple[torch.Tensor, ...],
     sizes: tuple[Any, ...] | None,
-    table: Table,
+    loops: bool,
 ) -> fx.GraphModule:
     # What fails on the way may leave traces in the module.
     program = torch.export.export(copy_network(net), inputs, dynamic_shapes=sizes, strict=False)
     # It also leaves no operator that changes its input, whatever the table holds.
-    program = program.run_decompositions(table)
+    program = program.run_decompositions(with_loops(program.graph) if loops else SIMPLER)
     changed = sorted(program.graph_signature.buffers_to_mutate.values())
     if changed:
         raise keeps_state(changed[0].removeprefix(f"{WHOLE}."))
