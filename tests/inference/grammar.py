@@ -41,6 +41,9 @@ _EACH = (
     "{a}.masked_fill({a} > 0.3, 0.5)",
     "torch.where({a} > 0, {a}, {a} * 0.1)",
     "F.dropout({a}, 0.5, self.training)",
+    "F.softshrink({a}, 0.2)",
+    "torch.asinh({a})",
+    "torch.atan2({a}, {a}.abs() + 0.5)",
 )
 _IN_PLACE = (
     "{a}.clone().relu_()",

@@ -139,8 +139,9 @@ def elementwise():
     found = {}
     names = (
         "neg abs square reciprocal sqrt rsqrt sign exp expm1 log log1p log2 log10 exp2 erf erfc sin"
-        " cos tan atan sinh cosh floor ceil trunc round relu relu6 silu hardswish sigmoid tanh"
-        " hardsigmoid gelu selu mish log_sigmoid leaky_relu elu celu softplus hardtanh"
+        " cos tan asin acos atan sinh cosh asinh acosh atanh sgn floor ceil trunc round relu relu6"
+        " silu hardswish sigmoid tanh hardsigmoid gelu selu mish log_sigmoid leaky_relu elu celu"
+        " softplus hardtanh"
     )
     for name in names.split():
         found[name] = of(getattr(aten, name).default, X)
@@ -181,6 +182,13 @@ def elementwise():
         "threshold": of(aten.threshold.default, X, 0.1, 2),
         "glu": of(aten.glu.default, X),
         "glu of channels": of(aten.glu.default, X, 1),
+        "hard shrink": of(aten.hardshrink.default, X, 0.3),
+        "soft shrink": of(aten.softshrink.default, X, 0.3),
+        "angle": of(aten.atan2.default, X, of(aten.slice.Tensor, Y, 1, 0, 1)),
+        "rest": of(aten.fmod.Tensor, X, P),
+        "rest of a number": of(aten.fmod.Scalar, X, 0.3),
+        "remainder": of(aten.remainder.Tensor, X, Y),
+        "remainder of a number": of(aten.remainder.Scalar, X, -0.7),
         "addcmul": of(aten.addcmul.default, X, Y, P, value=0.5),
         "addcmul, plain": of(aten.addcmul.default, X, Y, P),
         "addcdiv": of(aten.addcdiv.default, X, Y, P, value=0.5),

@@ -117,8 +117,7 @@ def trace(
     """The graph of a network; the network stays as it is.
 
     batch: the first dimension may take any size, where torch can trace the network so; else sizes
-    are those of `inputs`. loops: recurrent layers of few steps are
-    the calls of all of them.
+    are those of `inputs`. loops: recurrent layers of few steps are the calls of all of them.
 
     UserError where torch cannot trace the network.
     """

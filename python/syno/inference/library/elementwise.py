@@ -45,8 +45,19 @@ _FORMULAS = {
     "where: self ScalarSelf ScalarOther Scalar": "@condition != Vector{} ? @self : @other",
     "masked_fill: Scalar Tensor": "@mask != Vector{} ? @value : @self",
     "sign: default": "truth(@self > Vector{}) - truth(@self < Vector{})",
+    "sgn: default": "truth(@self > Vector{}) - truth(@self < Vector{})",
+    "hardshrink: default": "(@self >= -@lambd) & (@self <= @lambd) ? Vector{} : @self",
+    "softshrink: default": "@self > @lambd ? @self - @lambd : @self < -@lambd ? @self + @lambd : "
+    "@self == @self ? Vector{} : @self",
     "pow: Tensor_Tensor Scalar": "lanes_of([](float v, float w) "
     "{ return __builtin_powf(v, w); }, @self, @exponent)",
+    "atan2: default": "lanes_of([](float v, float w) "
+    "{ return __builtin_atan2f(v, w); }, @self, @other)",
+    "fmod: Tensor Scalar": "lanes_of([](float v, float w) "
+    "{ return __builtin_fmodf(v, w); }, @self, @other)",
+    "remainder: Tensor Scalar": "lanes_of([](float v, float w) "
+    "{ const float r = __builtin_fmodf(v, w); return r != 0 && (r < 0) != (w < 0) ? r + w : r; }, "
+    "@self, @other)",
 }
 # The same; their results are truth values.
 _CONDITIONS = {
@@ -80,9 +91,14 @@ _LANES = {
     "sin": "sinf",
     "cos": "cosf",
     "tan": "tanf",
+    "asin": "asinf",
+    "acos": "acosf",
     "atan": "atanf",
     "sinh": "sinhf",
     "cosh": "coshf",
+    "asinh": "asinhf",
+    "acosh": "acoshf",
+    "atanh": "atanhf",
     "floor": "floorf",
     "ceil": "ceilf",
     "trunc": "truncf",
