@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import nn
 
+from syno import UserError
 from syno.codegen.export import export_network
 from syno.inference import decompositions, load
-from syno.inference.decompositions import SIMPLER, with_loops
+from syno.inference.decompositions import SIMPLER, check_steps
 from syno.inference.library.lower import lower
 from syno.inference.prepare import prepare_sample
 
@@ -151,12 +152,12 @@ def test_recurrent_layers_are_loops_of_one_library(tmp_path):
 
 
 @torch.no_grad()
-def test_a_recurrent_layer_of_many_steps_stays_one_operator(monkeypatch):
+def test_recurrent_layers_of_many_steps_are_named(monkeypatch):
     monkeypatch.setattr(decompositions, "_MOST_STEPS", 6)
     net = nn.GRU(2, 2, 2, batch_first=True).eval()
-    few, many = (
-        with_loops(torch.export.export(net, (rand(3, length, 2),), strict=False).graph)
-        for length in (3, 4)
-    )
-    assert aten.gru.input in few and aten.gru.input not in many
-    assert set(SIMPLER) < set(many) < set(few)
+    graphs = [
+        torch.export.export(net, (rand(3, length, 2),), strict=False).graph for length in (3, 4)
+    ]
+    check_steps(graphs[0])
+    with pytest.raises(UserError, match=r"have 8 steps\n  expected: at most 6 in the network lib"):
+        check_steps(graphs[1])

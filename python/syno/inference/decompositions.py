@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from syno._util.errors import UserError
 from syno.inference.node_arguments import NodeArguments
 
 _aten = torch.ops.aten
@@ -283,26 +284,27 @@ def _one_step(cell: _Cell) -> Callable[..., Any]:
 
 
 _LAYERS: Table = {getattr(_aten, name).input: _recurrent(cell) for name, cell in _CELLS.items()}
-_STEPS: Table = {
+# Recurrent layers as loops: for a program, which has no calls of PyTorch between the steps.
+LOOPS: Table = _LAYERS | {
     getattr(_aten, f"{name}_cell").default: _one_step(cell) for name, cell in _CELLS.items()
 }
 # Each step of a recurrent layer is a dozen of operators, which take a tenth of a second to trace.
 _MOST_STEPS = 512
 
 
-def with_loops(graph: fx.Graph) -> Table:
-    """`SIMPLER`, and recurrent layers as loops, as far as a graph has few enough steps: for a
-    program, which has no calls of PyTorch between them."""
-    steps = [_steps(node) for node in graph.nodes if node.target in _LAYERS]
-    known = [count for count in steps if count is not None]
-    few = len(known) == len(steps) and sum(known) <= _MOST_STEPS
-    return SIMPLER | _STEPS | (_LAYERS if few else {})
+def check_steps(graph: fx.Graph) -> None:
+    """UserError for recurrent layers whose steps are too many to be a loop, or not fixed."""
+    steps = sum(_steps(node) for node in graph.nodes if node.target in _LAYERS)
+    if steps > _MOST_STEPS:
+        raise UserError(
+            f"the recurrent layers of the network have {steps} steps\n"
+            f"  expected: at most {_MOST_STEPS} in the network library\n"
+            "  what to do: use syno.compile, where they stay PyTorch, or give shorter sequences"
+        )
 
 
-def _steps(node: fx.Node) -> int | None:
-    """How often the cells of a recurrent layer are computed; None where that is not fixed."""
+def _steps(node: fx.Node) -> int:
+    """How often the cells of a recurrent layer are computed; torch fixes that as it traces it."""
     given = NodeArguments(node)
     length = given["input"].meta["val"].shape[1 if given["batch_first"] else 0]
-    if not isinstance(length, int):
-        return None
-    return length * int(given["num_layers"]) * (2 if given["bidirectional"] else 1)
+    return int(length) * int(given["num_layers"]) * (2 if given["bidirectional"] else 1)

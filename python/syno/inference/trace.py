@@ -18,7 +18,7 @@ from syno._util.silence import quiet
 from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
 from syno._util.trial_calls import agree, copies, keeps_state, random_like
-from syno.inference.decompositions import SIMPLER, with_loops
+from syno.inference.decompositions import LOOPS, SIMPLER, check_steps
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.layer import Layer
 
@@ -117,7 +117,7 @@ def trace(
     """The graph of a network; the network stays as it is.
 
     batch: the first dimension may take any size, where torch can trace the network so; else sizes
-    are those of `inputs`. loops: recurrent layers of few steps are the calls of all of them.
+    are those of `inputs`. loops: recurrent layers are the calls of all of their steps.
 
     UserError where torch cannot trace the network.
     """
@@ -278,8 +278,10 @@ def _graph(
 ) -> fx.GraphModule:
     # What fails on the way may leave traces in the module.
     program = torch.export.export(copy_network(net), inputs, dynamic_shapes=sizes, strict=False)
+    if loops:
+        check_steps(program.graph)
     # It also leaves no operator that changes its input, whatever the table holds.
-    program = program.run_decompositions(with_loops(program.graph) if loops else SIMPLER)
+    program = program.run_decompositions(SIMPLER | LOOPS if loops else SIMPLER)
     changed = sorted(program.graph_signature.buffers_to_mutate.values())
     if changed:
         raise keeps_state(changed[0].removeprefix(f"{WHOLE}."))
