@@ -219,7 +219,7 @@ def _indexed(call: OperatorCall) -> SamplePlace:
     return place if place.dim < dims[0] else place.at(place.dim - len(dims) + made)
 
 
-@_of("unfold")
+@_of("unfold.default")
 def _unfolded(call: OperatorCall) -> SamplePlace:
     """Windows along a dimension, whose elements are a new last one."""
     x, place = call.first()
