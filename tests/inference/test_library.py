@@ -369,6 +369,28 @@ def test_joined_tensors_are_computed_in_place(tmp_path):
         np.testing.assert_allclose(y, net(x).numpy(), atol=1e-5, rtol=1e-5)
 
 
+class Chained(nn.Module):
+    """Functions of each element that are computed together, of transposed maps, too."""
+
+    def forward(self, x):
+        """A map."""
+        scaled = x.permute(0, 2, 3, 1) * torch.arange(1.0, 21.0) / 9
+        once = scaled * torch.sigmoid(x.permute(0, 2, 3, 1) - 1)
+        twice = once.exp().clamp(max=2.0)
+        return twice.mean(1, keepdim=True) / (twice + once) - twice.permute(0, 2, 1, 3)
+
+
+@torch.no_grad()
+def test_functions_of_each_element_in_a_row_are_one_step(tmp_path):
+    net = Chained().eval()
+    steps = lower(prepare(net, (torch.zeros(1, 20, 11, 11),), batch=False).graph).steps
+    # The scaled map comes before what it is multiplied by; others are read twice.
+    assert len(steps) == 6, [step.about for step in steps]
+    network = load(written(net, tmp_path, (20, 11, 11)).code)
+    x = torch.randn(2, 20, 11, 11)
+    np.testing.assert_allclose(network(x.numpy()), net(x).numpy(), atol=1e-5, rtol=1e-5)
+
+
 def test_the_format_checks_what_it_wrote(block):
     net, files = block
     chosen = formats.get("cpp-network", networks=True)

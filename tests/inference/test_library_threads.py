@@ -19,6 +19,8 @@ from syno.codegen.export import export_network
 from syno.codegen.native import find_compiler
 
 from .test_library import SHAPE, Plain
+from .test_products import SHAPE as PRODUCTS
+from .test_products import Products
 
 PROGRAM = Path(__file__).with_name("threads_of_library.cpp")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -67,6 +69,7 @@ CASES = {
     "mixed": Case(Mixed, torch.zeros(1, *SHAPE)),
     "bfloat16": Case(Mixed, torch.zeros(1, *SHAPE), precision="bfloat16", error=0.05),
     "plain": Case(Plain, torch.zeros(1, *SHAPE), layers=False),
+    "products": Case(Products, torch.zeros(1, *PRODUCTS), layers=False),
     "language": Case(language, torch.zeros(1, 16, dtype=torch.int64), error=1e-4),
 }
 QUICK = "mixed"

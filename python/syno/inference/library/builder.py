@@ -4,18 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
 
 from syno._util.errors import UserError
-from syno.inference.library.program import Address, Program, TeamStep, Value
+from syno.inference.library.program import Address, KernelCall, Program, TeamStep, Value
+from syno.inference.passes.clean import only_user
 from syno.inference.trace import module_name
 
 INSTEAD = "what to do: use syno.compile, where it stays PyTorch, or the format aoti"
 # Elements of a row that a thread computes at once, so that long rows can be shared.
 _RUN = 1024
+_NAMES = "abcdefgh"  # of operands
+# From how many rows and columns on matrices are transposed in squares of as many elements as a
+# vector has.
+_LEAST_SQUARE = 8
+
+
+@dataclass(frozen=True)
+class _Map:
+    """A function, in C++, of each element of the operands of a node."""
+
+    node: fx.Node
+    function: str
+    operands: tuple[Value, ...]
+    about: str
+
+    def after(self, former: _Map, value: Value, shape: list[int]) -> _Map | None:
+        """This with another one in the place of its value, where it gives that to this alone."""
+        others = [each for each in self.operands if each.buffer is not value.buffer]
+        same = [each for each in self.operands if each.buffer is value.buffer]
+        count = len(former.operands) + len(others)
+        if only_user(former.node) is not self.node or not same or count > len(_NAMES):
+            return None
+        if any(not each.is_whole or each.shape != shape for each in same):
+            return None
+        inner = f"{former.function}({', '.join(_NAMES[: len(former.operands)])})"
+        names = iter(_NAMES[len(former.operands) :])
+        given = [inner if each.buffer is value.buffer else next(names) for each in self.operands]
+        function = _function(f"{self.function}({', '.join(given)})", count)
+        about = self.about if self.about == former.about else f"{former.about}, {self.about}"
+        return _Map(self.node, function, (*former.operands, *others), about)
 
 
 class Builder:
@@ -29,6 +61,7 @@ class Builder:
         self.held = held
         self.program = Program()
         self.values: dict[fx.Node, Any] = {}
+        self._former: tuple[_Map, TeamStep | KernelCall] | None = None
 
     def get(self, node: object) -> Any:
         """The value of a node."""
@@ -69,52 +102,50 @@ class Builder:
             return Value(copy.buffer, copy.view.view(shape))
 
     def mapped(self, node: fx.Node, expression: str, *operands: Value) -> Value:
-        """The value of a node by an expression of its operands a, b, c, ..., broadcast."""
+        """The value of a node by an expression of its operands a, b, c, ..., broadcast.
+
+        A map right before it, which nothing else reads, becomes a part of it.
+        """
         result = first_result(node)
+        made = _Map(node, _function(expression, len(operands)), operands, module_name(node))
+        steps = self.program.steps
+        if self._former is not None and steps[-1] is self._former[1]:
+            together = made.after(self._former[0], steps[-1].writes, list(result.shape))
+            if together is not None:
+                steps.pop()
+                made = together
         y = self.program.new(result.shape, result.dtype)
-        return self.map(y, operands, expression, module_name(node))
+        self._map(y, made.operands, made.function, made.about)
+        if y.view.numel():
+            self._former = made, steps[-1]
+        return y
 
     def map(self, y: Value, operands: Sequence[Value], expression: str, about: str) -> Value:
         """y = expression of a, b, c, ...: the operands, which are broadcast."""
+        return self._map(y, operands, _function(expression, len(operands)), about)
+
+    def _map(self, y: Value, operands: Sequence[Value], function: str, about: str) -> Value:
         if y.view.numel() == 0:
             return y
         views = [value.view.expand(y.view.shape) for value in operands]
         sizes, strides = _collapsed(list(y.shape), [list(v.stride()) for v in (y.view, *views)])
         if sizes[-1] > 1 and strides[0][-1] != 1:  # elements of the result that lie apart
             sizes, strides = [*sizes, 1], [[*of, 0] for of in strides]
-        inner = sizes[-1]
-        blocks = -(-inner // _RUN)
-        outer = math.prod(sizes[:-1])
-        names = "abcdefgh"[: len(operands)]
-
-        def place(at: str, of: list[int]) -> str:
-            terms, below = [at], outer
-            for size, stride in zip(sizes[:-1], of[:-1], strict=True):
-                below //= size
-                if stride and size > 1:
-                    index = "i" if below == 1 else f"i / {below}"
-                    index += f" % {size}" if below * size != outer else ""
-                    terms.append(f"({index}) * {stride}")
-            if blocks > 1 and of[-1]:
-                terms.append(f"j * {of[-1]}")
-            return " + ".join(terms)
+        across = _across(sizes, strides)
 
         def code(at: Address) -> str:
-            count = f"least({inner} - j, {_RUN})" if blocks > 1 else str(inner)
-            from_ = [
-                f"From<{of[-1] if inner > 1 else 0}>{{{place(at(v), of)}}}"
-                for v, of in zip(operands, strides[1:], strict=True)
-            ]
-            index = f"u / {blocks}, j = u % {blocks} * {_RUN}" if blocks > 1 else "u"
-            parameters = ", ".join(f"Vector {name}" for name in names)
-            function = f"[]({parameters}) {{ return {expression}; }}"
-            arguments = ", ".join([place(at(y), strides[0]), count, function, *from_])
-            return (
-                f"for (long u = team.begin({outer * blocks}); u < team.end({outer * blocks}); ++u) "
-                f"{{\n  [[maybe_unused]] const long i = {index};\n  map_row({arguments});\n}}"
-            )
+            places = [at(value) for value in (y, *operands)]
+            if across is None:
+                return _map_of_rows(sizes, strides, places, function)
+            return _map_of_squares(sizes, strides, across, places, function)
 
         return self.step(code, operands, y, about)
+
+
+def _function(expression: str, operands: int) -> str:
+    """The C++ of a function of so many vectors."""
+    parameters = ", ".join(f"Vector {name}" for name in _NAMES[:operands])
+    return f"[]({parameters}) {{ return {expression}; }}"
 
 
 def first_result(node: fx.Node) -> torch.Tensor:
@@ -160,3 +191,79 @@ def _collapsed(sizes: list[int], strides: list[list[int]]) -> tuple[list[int], l
     if not kept:
         kept = [(1, [0] * len(strides))]
     return [size for size, _ in kept], [[own[t] for _, own in kept] for t in range(len(strides))]
+
+
+def _across(sizes: list[int], strides: list[list[int]]) -> int | None:
+    """The dimension along which all operands lie side by side that do not along the last."""
+    apart = [of for of in strides[1:] if of[-1] not in (0, 1)]
+    if not apart or sizes[-1] < _LEAST_SQUARE:
+        return None
+    for d, size in enumerate(sizes[:-1]):
+        if size >= _LEAST_SQUARE and all(of[d] == 1 for of in apart):
+            return d
+    return None
+
+
+def _place(at: str, sizes: list[int], strides: list[int], dims: list[int], *more: str) -> str:
+    """The address of an element, whose number is i among those of the dimensions `dims`."""
+    terms, outer = [at], math.prod(sizes[d] for d in dims)
+    below = outer
+    for d in dims:
+        below //= sizes[d]
+        if strides[d] and sizes[d] > 1:
+            index = "i" if below == 1 else f"i / {below}"
+            index += f" % {sizes[d]}" if below * sizes[d] != outer else ""
+            terms.append(f"({index}) * {strides[d]}")
+    return " + ".join([*terms, *more])
+
+
+def _map_of_rows(
+    sizes: list[int], strides: list[list[int]], places: list[str], function: str
+) -> str:
+    """Row by row of the last dimension; long rows in parts."""
+    dims, inner = list(range(len(sizes) - 1)), sizes[-1]
+    work, blocks = math.prod(sizes[:-1]), -(-inner // _RUN)
+    work *= blocks
+    count = f"least({inner} - j, {_RUN})" if blocks > 1 else str(inner)
+    y, *operands = (
+        _place(at, sizes, of, dims, *([f"j * {of[-1]}"] if blocks > 1 and of[-1] else []))
+        for at, of in zip(places, strides, strict=True)
+    )
+    from_ = [
+        f"From<{of[-1] if inner > 1 else 0}>{{{place}}}"
+        for place, of in zip(operands, strides[1:], strict=True)
+    ]
+    index = f"u / {blocks}, j = u % {blocks} * {_RUN}" if blocks > 1 else "u"
+    return (
+        f"for (long u = team.begin({work}); u < team.end({work}); ++u) {{\n"
+        f"  [[maybe_unused]] const long i = {index};\n"
+        f"  map_row({', '.join([y, count, function, *from_])});\n}}"
+    )
+
+
+def _map_of_squares(
+    sizes: list[int], strides: list[list[int]], across: int, places: list[str], function: str
+) -> str:
+    """Square by square of the last dimension and the one that is transposed."""
+    dims = [d for d in range(len(sizes) - 1) if d != across]
+    rows, columns = (f"ceil_divide({sizes[d]}, kLanes)" for d in (across, -1))
+    y, *operands = (
+        _place(at, sizes, of, dims, f"r * {of[across]}", f"c * {of[-1]}")
+        for at, of in zip(places, strides, strict=True)
+    )
+    height, width = f"least({sizes[across]} - r, kLanes)", f"least({sizes[-1]} - c, kLanes)"
+    squares = [
+        f"Across<{of[across]}, {of[-1]}>{{{place}}}"
+        if of[-1] in (0, 1)
+        else f"Transposed<{of[-1]}>({place}, {height}, {width})"
+        for place, of in zip(operands, strides[1:], strict=True)
+    ]
+    arguments = [y, str(strides[0][across]), height, width, function, *squares]
+    return (
+        f"constexpr long rows = {rows}, columns = {columns};\n"
+        f"constexpr long work = {math.prod(sizes[d] for d in dims)} * rows * columns;\n"
+        f"for (long u = team.begin(work); u < team.end(work); ++u) {{\n"
+        f"  [[maybe_unused]] const long i = u / columns / rows;\n"
+        f"  const long r = u / columns % rows * kLanes, c = u % columns * kLanes;\n"
+        f"  map_square({', '.join(arguments)});\n}}"
+    )

@@ -44,9 +44,13 @@ def _embedding(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
 def _attention(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     q, k, v = (build.get(given[name]) for name in ("query", "key", "value"))
     lead = list(node.meta["val"].shape[:-2])
-    if given["enable_gqa"]:
-        k, v = (_for_each_query(build, each, q.shape[-3]) for each in (k, v))
-    rows = [_rows(build, _expanded(each, [*lead, *each.shape[-2:]])) for each in (q, k, v)]
+    # Heads of keys and values: one for each group of heads of the queries.
+    group = q.shape[-3] // k.shape[-3] if given["enable_gqa"] else 1
+    owned = [*lead[:-1], lead[-1] // group] if lead else []
+    rows = [
+        _rows(build, _expanded(each, [*heads, *each.shape[-2:]]))
+        for each, heads in ((q, lead), (k, owned), (v, owned))
+    ]
     (heads, length, width), (_, keys, _), (_, _, out) = (each.shape for each in rows)
     scale = given["scale"]
     factor = width**-0.5 if scale is None else float(scale)
@@ -56,16 +60,15 @@ def _attention(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
         mask, causal = _mask(build, given["attn_mask"], [*lead, length, keys])
     y = _result(build, node, heads, length, out)
     reads = [*rows, *([] if mask is None else [mask])]
-    places = [list(each.view.stride()[:2]) for each in rows]
-    places.append([0, 0] if mask is None else list(mask.view.stride()[:2]))
-    places.append([_heads_distance(y), int(y.view.stride(-2))])
-    distances = ", ".join(f"{{{a}, {b}}}" for a, b in places)
 
     def step(at: memory.Address) -> str:
-        operands = ", ".join([*(at(v) for v in rows), "nullptr" if mask is None else at(mask)])
-        sizes = f"{length}, {keys}, {width}, {out}, {'true' if causal else 'false'}"
-        more = f"{heads}, {distances}, {number(factor)}"
-        return f"attention<{sizes}>({operands}, {at(y)}, {more}, team);"
+        operands = [f"{_matrices(each)}{{{at(each)}}}" for each in rows]
+        added = "NoMask" if mask is None else f"Repeated<{mask.shape[0]}, {_matrices(mask)}>"
+        operands.append(f"{added}{{{'' if mask is None else at(mask)}}}")
+        operands.append(f"{_heads(y)}{{{at(y)}}}")
+        sizes = f"{length}, {keys}, {width}, {out}, {group}, {'true' if causal else 'false'}"
+        more = f"{heads}, {number(factor)}, team"
+        return f"Attention<{sizes}>::run({', '.join(operands)}, {more});"
 
     return build.step(step, reads, y, module_name(node))
 
@@ -74,12 +77,11 @@ def _expanded(value: Value, shape: list[int]) -> Value:
     return Value(value.buffer, value.view.expand(shape))
 
 
-def _for_each_query(build: Builder, value: Value, heads: int) -> Value:
-    """Keys or values of groups of queries, once for each head of the group."""
-    own, view = value.shape[-3], value.view.unsqueeze(-3)
-    shape = [*value.shape[:-3], heads, *value.shape[-2:]]
-    grouped = view.expand([*value.shape[:-2], heads // own, *value.shape[-2:]])
-    return build.reshaped(Value(value.buffer, grouped), shape)
+def _matrices(value: Value) -> str:
+    """The type of an operand of the runtime's products, of the shape [matrices, rows, columns]."""
+    matrix, row, column = value.view.stride()
+    strides = [matrix, row] if column == 1 or value.shape[2] == 1 else [matrix, row, column]
+    return f"Matrices<{', '.join(map(str, strides))}>"
 
 
 def _result(build: Builder, node: fx.Node, heads: int, length: int, width: int) -> Value:
@@ -92,9 +94,12 @@ def _result(build: Builder, node: fx.Node, heads: int, length: int, width: int) 
     return Value(y.buffer, y.view.view(shape[0], length, heads // shape[0], width).transpose(1, 2))
 
 
-def _heads_distance(y: Value) -> int:
-    """The distance of the heads of a result; the batch is one image."""
-    return int(y.view.stride(-3)) if y.view.dim() > 2 else 0
+def _heads(y: Value) -> str:
+    """The type of a result of attention; four dimensions may have a stride each."""
+    strides = [0, 0, *y.view.stride()][-4:]
+    if y.view.dim() != 4:
+        return f"Heads<1, {', '.join(map(str, [strides[1], 0, strides[2]]))}>"
+    return f"Heads<{y.shape[1]}, {', '.join(map(str, strides[:3]))}>"
 
 
 def _rows(build: Builder, value: Value) -> Value:
@@ -106,7 +111,10 @@ def _rows(build: Builder, value: Value) -> Value:
 
 
 def _mask(build: Builder, node: fx.Node, shape: list[int]) -> tuple[Value | None, bool]:
-    """What is added to the scores, as rows; or that each row is kept from later keys."""
+    """What is added to the scores, as rows, for the first of the heads, and then again for others.
+
+    Or that each row is kept from later keys.
+    """
     held = build.held.get(node.name)
     if held is None:
         mask = build.get(node)
@@ -120,7 +128,11 @@ def _mask(build: Builder, node: fx.Node, shape: list[int]) -> tuple[Value | None
         if _is_causal(held, shape):
             return None, True
         mask = build.program.constant(held)
-    return _rows(build, _expanded(mask, shape)), False
+    # What is the same for all of the outer dimensions is repeated for them, and not copied.
+    own = [*[1] * (len(shape) - mask.view.dim()), *mask.shape]
+    outer = next((d for d, size in enumerate(own[:-2]) if size > 1), len(own) - 2)
+    inner = Value(mask.buffer, mask.view.expand(own)[(0,) * outer])
+    return _rows(build, _expanded(inner, shape[outer:])), False
 
 
 def _is_causal(mask: torch.Tensor, shape: list[int]) -> bool:
@@ -145,17 +157,19 @@ def _product(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     lead = list(torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
     y = build.program.new(node.meta["val"].shape)
     (rows, terms), columns = a.shape[-2:], b.shape[-1]
-    a = build.contiguous(_expanded(a, [*lead, rows, terms]))
+    a = _expanded(a, [*lead, rows, terms])
     count = math.prod(lead)
     if math.prod(b.shape[:-2]) == 1:  # the same for all
         rows, count = rows * count, 1
     else:
         b = _expanded(b, [*lead, terms, columns])
-    b = build.contiguous(b)
+    a, b = (build.reshaped(v, [count, -1, v.shape[-1]]) for v in (a, b))
+    if 1 not in (terms, columns, *b.view.stride()[1:]):
+        b = build.contiguous(b)
     sizes = f"{rows}, {terms}, {columns}"
-    return build.step(
-        lambda at: f"product<{sizes}>({at(a)}, {at(b)}, {at(y)}, {count}, team);",
-        [a, b],
-        y,
-        module_name(node),
-    )
+
+    def step(at: memory.Address) -> str:
+        operands = ", ".join(f"{_matrices(each)}{{{at(each)}}}" for each in (a, b))
+        return f"product<{sizes}>({operands}, {at(y)}, {count}, team);"
+
+    return build.step(step, [a, b], y, module_name(node))

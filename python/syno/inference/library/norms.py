@@ -93,17 +93,24 @@ def _instance_norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value
 
 def _groups(build: Builder, node: fx.Node, given: NodeArguments, groups: int) -> Value:
     """Each of so many groups of channels, times a weight and plus a bias for each channel."""
-    x = build.contiguous(build.get(given["input"]))
-    rows, about = x.shape[0] * groups, module_name(node)
-    length = x.view.numel() // rows
-    plain = build.program.new(x.shape)
-    values = f"nullptr, nullptr, {{}}, {rows}, {length}, {number(given['eps'])}, team"
-    build.step(lambda at: f"layer_norm({at(x)}, {values.format(at(plain))});", [x], plain, about)
-    operands, terms = [plain], "a"
-    for name, sign in (("weight", "*"), ("bias", "+")):
-        if given[name] is not None:
-            held = build.get(given[name])
-            over = held.view.view([-1, *[1] * (x.view.dim() - 2)])
-            terms += f" {sign} {'abc'[len(operands)]}"
-            operands.append(Value(held.buffer, over))
-    return plain if len(operands) == 1 else build.mapped(node, terms, *operands)
+    x, about = build.contiguous(build.get(given["input"])), module_name(node)
+    samples, channels = x.shape[:2]
+    rows = samples * channels
+    length, epsilon = x.view.numel() // rows, number(given["eps"])
+    found = build.program.new([2, rows])
+    build.step(
+        lambda at: f"moments({at(x)}, {at(found)}, {rows}, {length}, team);",
+        [x],
+        found,
+        f"{about} (moments)",
+    )
+    named = [given[name] for name in ("weight", "bias")]
+    factors = [None if each is None else build.contiguous(build.get(each)) for each in named]
+    y = build.program.new(x.shape)
+
+    def code(at: Address) -> str:
+        addresses = ", ".join("nullptr" if v is None else at(v) for v in (x, found, *factors))
+        sizes = f"{rows}, {channels}, {channels // groups}, {length}, {epsilon}"
+        return f"group_norm({addresses}, {at(y)}, {sizes}, team);"
+
+    return build.step(code, [x, found, *(v for v in factors if v is not None)], y, about)

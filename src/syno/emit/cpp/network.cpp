@@ -97,9 +97,9 @@ class NetworkPrinter {
         mine.push_back(program_.kernels[k]);
       pieces.push_back(guarded(part, join(mine, "\n")));
     }
-    pieces.push_back(guarded(0, std::string(cpp::network_plain()) +
-                                    filled(cpp::network_image(), values_) +
-                                    filled(cpp::network_interface(), values_)));
+    pieces.push_back(guarded(
+        0, std::string(cpp::network_plain()) + std::string(cpp::network_products()) +
+               filled(cpp::network_image(), values_) + filled(cpp::network_interface(), values_)));
     NetworkSource made;
     made.code = filled(cpp::network_head(), values_) + join(pieces, "\n");
     if (program_.tokens > 0) values_["X_TYPE"] = "int64_t";  // of C

@@ -34,10 +34,33 @@ inline Vector root_of(Vector v) {
 }
 
 inline float sum_of(Vector v) {
-  float lanes[kLanes], sum = 0;
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps((__m512)v);
+#else
+  float lanes[kLanes];
   store(lanes, v);
-  for (long i = 0; i < kLanes; ++i) sum += lanes[i];
-  return sum;
+  for (long half = kLanes / 2; half > 0; half /= 2)
+    for (long i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  return lanes[0];
+#endif
+}
+
+// The first lanes, and zeros.
+inline Vector first_lanes(Vector v, long count) {
+#if defined(__AVX512F__)
+  return (Vector)_mm512_maskz_mov_ps((__mmask16)(0xffffu >> (kLanes - count)), (__m512)v);
+#else
+  for (long lane = count; lane < kLanes; ++lane) v[lane] = 0;
+  return v;
+#endif
+}
+
+// body(place, count) of every vector of a row, the last of which may have fewer lanes.
+template <class Body>
+inline void along(long n, const Body& body) {
+  long i = 0;
+  for (; i + kLanes <= n; i += kLanes) body(i, kLanes);
+  if (i < n) body(i, n - i);
 }
 
 // The value of f over n elements side by side, added up.
@@ -49,10 +72,8 @@ inline float sum_over(const float* x, long n, const F& f) {
     a += f(load(x + i));
     b += f(load(x + i + kLanes));
   }
-  for (; i + kLanes <= n; i += kLanes) a += f(load(x + i));
-  float sum = sum_of(a + b);
-  for (; i < n; ++i) sum += f(splat(x[i]))[0];
-  return sum;
+  along(n - i, [&](long j, long count) { a += first_lanes(f(load_part(x + i + j, 0, count)), count); });
+  return sum_of(a + b);
 }
 
 // An operand whose elements in a row have this distance.
@@ -72,6 +93,50 @@ inline void map_row(float* y, long n, const F& f, const Operands&... x) {
     const long count = least(n - j, kLanes);
     store_part(y + j, f(x.read(j, count)...), count);
   }
+}
+
+// put(c, v) for the first columns of a square whose rows are get(0), get(1), ..., of which there are `rows`.
+template <class Get, class Put>
+inline void transpose(long rows, long columns, const Get& get, const Put& put) {
+  Vector from[kLanes], to[kLanes];
+SYNO_UNROLL
+  for (long i = 0; i < kLanes; ++i) from[i] = i < rows ? get(i) : Vector{};
+SYNO_UNROLL
+  for (long width = 1; width < kLanes; width *= 2) {
+SYNO_UNROLL
+    for (long i = 0; i < kLanes / 2; ++i) {
+      const Interleaved<2> both = interleaved(from[i], from[i + kLanes / 2]);
+      to[2 * i] = both.at[0];
+      to[2 * i + 1] = both.at[1];
+    }
+SYNO_UNROLL
+    for (long i = 0; i < kLanes; ++i) from[i] = to[i];
+  }
+SYNO_UNROLL
+  for (long i = 0; i < kLanes; ++i)
+    if (i < columns) put(i, from[i]);
+}
+
+// Operands of squares of at most kLanes rows and columns: rows at this distance, and matrices that are transposed.
+template <long kDown, long kDistance>
+struct Across {
+  const float* at;
+  Vector row(long i, long count) const { return From<kDistance>{at + i * kDown}.read(0, count); }
+};
+template <long kColumn>
+struct Transposed {
+  Vector rows[kLanes];
+  Transposed(const float* at, long height, long width) {
+    transpose(
+        width, height, [&](long column) { return load_part(at + column * kColumn, 0, height); },
+        [&](long i, Vector v) { rows[i] = v; });
+  }
+  Vector row(long i, long) const { return rows[i]; }
+};
+
+template <class F, class... Operands>
+inline void map_square(float* y, long stride, long height, long width, const F& f, const Operands&... x) {
+  for (long i = 0; i < height; ++i) store_part(y + i * stride, f(x.row(i, width)...), width);
 }
 
 // Windows of kernel kKh x kKw at distance kSh x kSw, over maps of kH x kW with kPh, kPw around them.
@@ -176,29 +241,53 @@ inline float variance_of(const float* row, long n, float correction) {
   return square / (divisor > 0 ? divisor : 0.0f);
 }
 
-// The lanes and elements of a row, joined two by two; the row is not empty.
-template <class Join>
-inline float joined(const float* row, long n, const Join& join) {
-  float found = row[0];
-  long i = 0;
-  if (n >= kLanes) {
-    Vector best = load(row);
-    for (i = kLanes; i + kLanes <= n; i += kLanes) best = join(load(row + i), best);
-    found = best[0];
-    for (long lane = 1; lane < kLanes; ++lane) found = join(splat(best[lane]), splat(found))[0];
-  }
-  for (; i < n; ++i) found = join(splat(row[i]), splat(found))[0];
-  return found;
+// f of the elements of a row that is not empty, joined two by two; an element may be joined twice.
+template <class F, class Join>
+inline float joined(const float* row, long n, const F& f, const Join& join) {
+  Vector found = f(load_part(row, 0, n));
+  if (n < kLanes) found = first_lanes(splat(1.0f), n) > Vector{} ? found : f(splat(row[0]));
+  for (long i = kLanes; i < n; i += kLanes) found = join(f(load(row + least(i, n - kLanes))), found);
+  float lanes[kLanes];
+  store(lanes, found);
+  for (long half = kLanes / 2; half > 0; half /= 2)
+    for (long i = 0; i < half; ++i) lanes[i] = join(lanes[i + half], lanes[i]);
+  return lanes[0];
 }
 inline float greatest_of(const float* row, long n) {
-  return joined(row, n, [](Vector a, Vector b) { return greater(a, b); });
+  return joined(row, n, [](Vector v) { return v; }, [](auto a, auto b) { return greater(a, b); });
 }
 inline float least_of(const float* row, long n) {
-  return joined(row, n, [](Vector a, Vector b) { return lesser(a, b); });
+  return joined(row, n, [](Vector v) { return v; }, [](auto a, auto b) { return lesser(a, b); });
 }
 inline float greatest_size_of(const float* row, long n) {
-  const float found = joined(row, n, [](Vector a, Vector b) { return greater(magnitude(a), magnitude(b)); });
-  return found < 0 ? -found : found;
+  return joined(row, n, [](Vector v) { return magnitude(v); }, [](auto a, auto b) { return greater(a, b); });
+}
+
+// The mean of each row, and after all of them the sum of the squared distances from it.
+inline void moments(const float* x, float* y, long rows, long length, const Team& team) {
+  for (long i = team.begin(rows); i < team.end(rows); ++i) {
+    const float* const row = x + i * length;
+    y[i] = mean_of(row, length);
+    const Vector middle = splat(y[i]);
+    y[rows + i] = sum_over(row, length, [&](Vector v) { return (v - middle) * (v - middle); });
+  }
+}
+
+// Channels of `length`, normalized over `group` of them side by side, by the known moments of each. weight and bias, which
+// may be null, have values for `channels`, and then for the next sample's.
+inline void group_norm(const float* x, const float* known, const float* weight, const float* bias, float* y, long rows,
+                       long channels, long group, long length, float epsilon, const Team& team) {
+  for (long i = team.begin(rows); i < team.end(rows); ++i) {
+    const float* const own = known + i / group * group;
+    const float middle = mean_of(own, group);
+    const float apart = sum_over(own, group, [&](Vector v) { return (v - splat(middle)) * (v - splat(middle)); });
+    const float square = (sum_of(own + rows, group) / static_cast<float>(length) + apart) / static_cast<float>(group);
+    const float factor = (weight ? weight[i % channels] : 1.0f) / __builtin_sqrtf(square + epsilon);
+    const Vector scale = splat(factor), shift = splat(bias ? bias[i % channels] : 0.0f), center = splat(middle);
+    along(length, [&](long j, long count) {
+      store_part(y + i * length + j, (load_part(x + i * length + j, 0, count) - center) * scale + shift, count);
+    });
+  }
 }
 
 // weight and bias may be null. kCentered: whether the mean is taken off.
@@ -211,42 +300,29 @@ inline void layer_norm(const float* x, const float* weight, const float* bias, f
     const Vector middle = splat(kCentered ? mean_of(from, length) : 0.0f);
     const float square = sum_over(from, length, [&](Vector v) { return (v - middle) * (v - middle); });
     const Vector factor = splat(1.0f / __builtin_sqrtf(square / static_cast<float>(length) + epsilon));
-    for (long j = 0; j < length; j += kLanes) {
-      const long count = least(length - j, kLanes);
+    along(length, [&](long j, long count) {
       Vector v = (load_part(from + j, 0, count) - middle) * factor;
       if (weight) v *= load_part(weight + j, 0, count);
       if (bias) v += load_part(bias + j, 0, count);
       store_part(to + j, v, count);
-    }
-  }
-}
-
-// exp(x - greatest) / sum of a row, in place of it. kMasked: it is zero where nothing is above -infinity.
-template <bool kMasked = false>
-inline void softmax_of(const float* from, float* to, long length) {
-  float top = -__builtin_inff();
-  for (long j = 0; j < length; ++j) top = greater(from[j], top);
-  if (kMasked && top == -__builtin_inff()) {
-    for (long j = 0; j < length; ++j) to[j] = 0;
-    return;
-  }
-  const Vector high = splat(top);
-  float sum = 0;
-  for (long j = 0; j < length; j += kLanes) {
-    const long count = least(length - j, kLanes);
-    const Vector v = exp_of(load_part(from + j, 0, count) - high);
-    store_part(to + j, v, count);
-    for (long lane = 0; lane < count; ++lane) sum += v[lane];
-  }
-  const Vector factor = splat(1.0f / sum);
-  for (long j = 0; j < length; j += kLanes) {
-    const long count = least(length - j, kLanes);
-    store_part(to + j, load_part(to + j, 0, count) * factor, count);
+    });
   }
 }
 
 inline void softmax(const float* x, float* y, long rows, long length, const Team& team) {
-  for (long i = team.begin(rows); i < team.end(rows); ++i) softmax_of(x + i * length, y + i * length, length);
+  for (long i = team.begin(rows); i < team.end(rows); ++i) {
+    const float* const from = x + i * length;
+    float* const to = y + i * length;
+    const Vector top = splat(greatest_of(from, length));
+    Vector sum{};
+    along(length, [&](long j, long count) {
+      const Vector v = first_lanes(exp_of(load_part(from + j, 0, count) - top), count);
+      store_part(to + j, v, count);
+      sum += v;
+    });
+    const Vector factor = splat(1.0f / sum_of(sum));
+    along(length, [&](long j, long count) { store_part(to + j, load_part(to + j, 0, count) * factor, count); });
+  }
 }
 
 inline void log_softmax(const float* x, float* y, long rows, long length, const Team& team) {
@@ -255,41 +331,9 @@ inline void log_softmax(const float* x, float* y, long rows, long length, const 
     const Vector top = splat(greatest_of(from, length));
     const float sum = sum_over(from, length, [&](Vector v) { return exp_of(v - top); });
     const Vector shift = top + splat(__builtin_logf(sum));
-    for (long j = 0; j < length; j += kLanes) {
-      const long count = least(length - j, kLanes);
+    along(length, [&](long j, long count) {
       store_part(y + i * length + j, load_part(from + j, 0, count) - shift, count);
-    }
-  }
-}
-
-// y[h, l] = sum(s) softmax(scale * q[h, l] . k[h, s] + mask) * v[h, s]; elements of a row side by side. The mask, which may
-// be null, has a row for each h and l.
-template <long kL, long kS, long kE, long kEv, bool kCausal>
-inline void attention(const float* q, const float* k, const float* v, const float* mask, float* y, long heads,
-                      const long (&q_distance)[2], const long (&k_distance)[2], const long (&v_distance)[2],
-                      const long (&mask_distance)[2], const long (&y_distance)[2], float scale, const Team& team) {
-  float scores[kS];
-  for (long i = team.begin(heads * kL); i < team.end(heads * kL); ++i) {
-    const long head = i / kL, l = i % kL, last = kCausal ? least(l + 1, kS) : kS;
-    const float* const row = q + head * q_distance[0] + l * q_distance[1];
-    const float* const added = mask ? mask + head * mask_distance[0] + l * mask_distance[1] : nullptr;
-    for (long s = 0; s < last; ++s) {
-      const float* const key = k + head * k_distance[0] + s * k_distance[1];
-      Vector sum{};
-      for (long e = 0; e < kE; e += kLanes) {
-        const long count = least(kE - e, kLanes);
-        sum += load_part(row + e, 0, count) * load_part(key + e, 0, count);
-      }
-      scores[s] = sum_of(sum) * scale + (added ? added[s] : 0.0f);
-    }
-    softmax_of<true>(scores, scores, last);
-    for (long e = 0; e < kEv; e += kLanes) {
-      const long count = least(kEv - e, kLanes);
-      Vector sum{};
-      for (long s = 0; s < last; ++s)
-        sum += splat(scores[s]) * load_part(v + head * v_distance[0] + s * v_distance[1] + e, 0, count);
-      store_part(y + head * y_distance[0] + l * y_distance[1] + e, sum, count);
-    }
+    });
   }
 }
 
@@ -319,27 +363,6 @@ inline void interpolate(const float* x, float* y, long maps, long height, long w
       const auto [first, last, at_first, at_last] = column[j];
       to[j] = taps.at_first * (at_first * upper[first] + at_last * upper[last]) +
               taps.at_last * (at_first * lower[first] + at_last * lower[last]);
-    }
-  }
-}
-
-// y[n] = a[n] . b[n], matrices of kRows x kTerms and kTerms x kColumns.
-template <long kRows, long kTerms, long kColumns>
-inline void product(const float* a, const float* b, float* y, long count, const Team& team) {
-  constexpr long kWide = 4 * kLanes;
-  for (long i = team.begin(count * kRows); i < team.end(count * kRows); ++i) {
-    const float *const row = a + i * kTerms, *const from = b + i / kRows * (kTerms * kColumns);
-    for (long j = 0; j < kColumns; j += kWide) {
-      Vector sums[4] = {};
-      for (long k = 0; k < kTerms; ++k) {
-        const Vector factor = splat(row[k]);
-        const float* const at = from + k * kColumns + j;
-        for (long v = 0; v < 4; ++v)
-          if (j + v * kLanes < kColumns) sums[v] += factor * load_part(at + v * kLanes, 0, least(kColumns - j - v * kLanes, kLanes));
-      }
-      for (long v = 0; v < 4; ++v)
-        if (j + v * kLanes < kColumns)
-          store_part(y + i * kColumns + j + v * kLanes, sums[v], least(kColumns - j - v * kLanes, kLanes));
     }
   }
 }

@@ -9,6 +9,8 @@ namespace syno::cpp {
 std::string_view network_head();
 /// What steps that are no kernels call.
 std::string_view network_plain();
+/// Among them products of two tensors that the network computes, and attention.
+std::string_view network_products();
 /// The function that computes one image.
 std::string_view network_image();
 /// The functions of the C interface, and the header that declares them.
