@@ -37,7 +37,7 @@ _NAME = "syno_plain"
 _STEP = re.compile(r"^  \{  // (\d+): (.*)\n((?:    .*\n)*)", re.M)
 _WATCH = "    const Stopwatch step_watch{layer_seconds ? step_seconds + %s : nullptr};\n"
 _FUNCTION = re.compile(
-    r"_phase_count|\b(map_row|reduce_rows|\w*norm|\w*softmax|\w*pool|Attention|product)\b"
+    r"_phase_count|\b(moments|map_row|map_square|reduce_rows|\w*norm|\w*softmax|\w*pool|Attention|product)\b"
 )
 
 Function = Callable[[torch.Tensor], torch.Tensor]

@@ -47,27 +47,25 @@ def _attention(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     # Heads of keys and values: one for each group of heads of the queries.
     group = q.shape[-3] // k.shape[-3] if given["enable_gqa"] else 1
     owned = [*lead[:-1], lead[-1] // group] if lead else []
-    rows = [
-        _rows(build, _expanded(each, [*heads, *each.shape[-2:]]))
-        for each, heads in ((q, lead), (k, owned), (v, owned))
-    ]
-    (heads, length, width), (_, keys, _), (_, _, out) = (each.shape for each in rows)
+    rows = [_of_heads(build, *each) for each in ((q, lead), (k, owned), (v, owned))]
+    length, width, keys, out = (*rows[0].shape[2:], *rows[2].shape[2:])
     scale = given["scale"]
     factor = width**-0.5 if scale is None else float(scale)
     causal = bool(given["is_causal"])
     mask = None
     if given["attn_mask"] is not None:
         mask, causal = _mask(build, given["attn_mask"], [*lead, length, keys])
-    y = _result(build, node, heads, length, out)
+    y = _result(build, node)
+    results = Value(y.buffer, y.view.view(*rows[0].shape[:2], length, out))
     reads = [*rows, *([] if mask is None else [mask])]
 
     def step(at: memory.Address) -> str:
-        operands = [f"{_matrices(each)}{{{at(each)}}}" for each in rows]
+        operands = [f"{_heads(each)}{{{at(each)}}}" for each in rows]
         added = "NoMask" if mask is None else f"Repeated<{mask.shape[0]}, {_matrices(mask)}>"
         operands.append(f"{added}{{{'' if mask is None else at(mask)}}}")
-        operands.append(f"{_heads(y)}{{{at(y)}}}")
+        operands.append(f"{_heads(results, 'float')}{{{at(results)}}}")
         sizes = f"{length}, {keys}, {width}, {out}, {group}, {'true' if causal else 'false'}"
-        more = f"{heads}, {number(factor)}, team"
+        more = f"{math.prod(lead)}, {number(factor)}, team"
         return f"Attention<{sizes}>::run({', '.join(operands)}, {more});"
 
     return build.step(step, reads, y, module_name(node))
@@ -84,30 +82,38 @@ def _matrices(value: Value) -> str:
     return f"Matrices<{', '.join(map(str, strides))}>"
 
 
-def _result(build: Builder, node: fx.Node, heads: int, length: int, width: int) -> Value:
+def _result(build: Builder, node: fx.Node) -> Value:
     """The result of attention: rows of all heads side by side where they are joined next."""
-    shape = list(node.meta["val"].shape)
+    shape, user = list(node.meta["val"].shape), only_user(node)
     y = build.program.new(shape)
-    user = only_user(node)
-    if user is None or len(shape) != 4 or user.target not in _EXCHANGES:
+    if len(shape) < 4 or user is None or user.target not in _EXCHANGES:
         return y
-    return Value(y.buffer, y.view.view(shape[0], length, heads // shape[0], width).transpose(1, 2))
+    *lead, heads, length, width = shape
+    return Value(y.buffer, y.view.view(*lead, length, heads, width).transpose(-3, -2))
 
 
-def _heads(y: Value) -> str:
-    """The type of a result of attention; four dimensions may have a stride each."""
-    strides = [0, 0, *y.view.stride()][-4:]
-    if y.view.dim() != 4:
-        return f"Heads<1, {', '.join(map(str, [strides[1], 0, strides[2]]))}>"
-    return f"Heads<{y.shape[1]}, {', '.join(map(str, strides[:3]))}>"
+def _of_heads(build: Builder, value: Value, lead: list[int]) -> Value:
+    """A tensor of these heads, in four dimensions, each of which has a stride."""
+    outer = [math.prod(lead[:-1]), lead[-1]] if lead else [1, 1]
+    found = _expanded(value, [*lead, *value.shape[-2:]])
+    return _with_rows(build, build.reshaped(found, [*outer, *value.shape[-2:]]))
+
+
+def _heads(value: Value, element: str = "const float") -> str:
+    """The type of an operand of attention."""
+    outer, head, row, _ = value.view.stride()
+    return f"Heads<{element}, {value.shape[1]}, {outer}, {head}, {row}>"
 
 
 def _rows(build: Builder, value: Value) -> Value:
     """A tensor of three dimensions: those before the last two are one."""
-    value = build.reshaped(value, [-1, *value.shape[-2:]])
-    if value.view.stride(2) != 1 and value.shape[2] > 1:
-        value = build.contiguous(value)
-    return value
+    return _with_rows(build, build.reshaped(value, [-1, *value.shape[-2:]]))
+
+
+def _with_rows(build: Builder, value: Value) -> Value:
+    """The tensor, or a copy, with elements of a row side by side."""
+    aside = value.view.stride(-1) != 1 and value.shape[-1] > 1
+    return build.contiguous(value) if aside else value
 
 
 def _mask(build: Builder, node: fx.Node, shape: list[int]) -> tuple[Value | None, bool]:

@@ -34,13 +34,12 @@ struct Repeated {
   const float* of(long matrix, long row) const { return M{at}.of(matrix % kCount, row); }
 };
 struct NoMask {};
-// Rows of the results of attention: of so many heads, and then of those of the next group.
-template <long kCount, long kGroup, long kHead, long kRow>
+// Rows of so many heads, and then of those of the next group.
+template <class Float, long kCount, long kGroup, long kHead, long kRow>
 struct Heads {
-  float* at;
-  float* of(long head, long row) const {
-    return at + head / kCount * kGroup + head % kCount * kHead + row * kRow;
-  }
+  Float* at;
+  static constexpr long kRowStride = kRow;
+  Float* of(long head, long row) const { return at + head / kCount * kGroup + head % kCount * kHead + row * kRow; }
 };
 
 // Vectors of a row of `length` in parts of at most `most`, which are balanced.
