@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import tempfile
 import time
 from collections import Counter
@@ -23,6 +24,9 @@ from syno.inference.prepare import Prepared, prepare, prepare_sample
 from syno.runs.helper_process import answers, read_orders
 from syno.runs.processes import die_with, limit_allocations, prefer_in_shortage
 from syno_lab.experiments.coverage.families import Family, built, input_of, smallest
+
+# Nodes that compute nothing.
+_LOOKS = (*VIEWS, *RESHAPES, operator.getitem)
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def _counted(found: Covered, prepared: Prepared) -> Covered:
     others = Counter(
         str(node.target).removeprefix("aten.")
         for node in prepared.graph.graph.nodes
-        if node.op == "call_function" and node.target not in (*VIEWS, *RESHAPES)
+        if node.op == "call_function" and node.target not in _LOOKS
     )
     return dataclasses.replace(
         found,
