@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
   }
   const long batch = 2;
   const int threads = 2;
-  const long outputs = elements(syno_net_output_shape(), syno_net_output_rank());
-  std::vector<float> x(batch * elements(syno_net_input_shape(), syno_net_input_rank()), 0.5f);
+  const long outputs = elements(syno_net_output_shape(0), syno_net_output_rank(0));
+  std::vector<float> x(batch * elements(syno_net_input_shape(0), syno_net_input_rank(0)), 0.5f);
   std::vector<float> y(batch * outputs);
   const int failed = syno_net_run(network, x.data(), y.data(), batch, threads);
   if (failed) std::fprintf(stderr, "%s\n", syno_net_error());

@@ -45,28 +45,45 @@ NetworkStep network_step(const NetworkStepData& data) {
   return step;
 }
 
+/// Shape without the batch, bound of token ids or 0, shared.
+using InputData = std::tuple<std::vector<std::int64_t>, std::int64_t, bool>;
+
+NetworkProgram network_program(const std::vector<LayerData>& layers,
+                               const std::vector<NetworkStepData>& steps,
+                               const std::vector<InputData>& inputs,
+                               std::vector<std::vector<std::int64_t>> outputs, std::int64_t arena) {
+  NetworkProgram program;
+  program.outputs = std::move(outputs);
+  program.arena = arena;
+  for (const auto& [kernel, weights] : layers) program.layers.push_back({kernel, weights});
+  for (const NetworkStepData& step : steps) program.steps.push_back(network_step(step));
+  for (const auto& [shape, tokens, shared] : inputs)
+    program.inputs.push_back({shape, tokens, shared});
+  return program;
+}
+
 std::tuple<std::string, std::string, std::size_t> network_source(
     std::string name, std::string file, std::string library, std::vector<std::string> kernels,
     const std::vector<LayerData>& layers, const std::vector<NetworkStepData>& steps,
-    std::vector<std::int64_t> input, std::vector<std::int64_t> output, std::int64_t tokens,
+    const std::vector<InputData>& inputs, std::vector<std::vector<std::int64_t>> outputs,
     std::int64_t arena, std::int64_t constants, std::int64_t floats, std::uint64_t fingerprint) {
-  NetworkProgram program{.name = std::move(name),
-                         .file = std::move(file),
-                         .library = std::move(library),
-                         .kernels = std::move(kernels),
-                         .layers = {},
-                         .steps = {},
-                         .input = std::move(input),
-                         .output = std::move(output),
-                         .tokens = tokens,
-                         .arena = arena,
-                         .constants = constants,
-                         .floats = floats,
-                         .fingerprint = fingerprint};
-  for (const auto& [kernel, weights] : layers) program.layers.push_back({kernel, weights});
-  for (const NetworkStepData& step : steps) program.steps.push_back(network_step(step));
+  NetworkProgram program = network_program(layers, steps, inputs, std::move(outputs), arena);
+  program.name = std::move(name);
+  program.file = std::move(file);
+  program.library = std::move(library);
+  program.kernels = std::move(kernels);
+  program.constants = constants;
+  program.floats = floats;
+  program.fingerprint = fingerprint;
   NetworkSource made = emit_network(program);
   return {std::move(made.code), std::move(made.header), made.parts};
+}
+
+std::string program_source(const std::vector<LayerData>& layers,
+                           const std::vector<NetworkStepData>& steps,
+                           const std::vector<InputData>& inputs,
+                           std::vector<std::vector<std::int64_t>> outputs, std::int64_t arena) {
+  return emit_program(network_program(layers, steps, inputs, std::move(outputs), arena));
 }
 
 }  // namespace
@@ -183,9 +200,12 @@ void bind_emit(nb::module_& m) {
   m.def("training_runtime", &training_runtime,
         "The text before the first operator, which emit_training omits with with_runtime=False.");
   m.def("emit_network", &network_source, nb::kw_only(), "name"_a, "file"_a, "library"_a,
-        "kernels"_a, "layers"_a, "steps"_a, "input"_a, "output"_a, "tokens"_a, "arena"_a,
-        "constants"_a, "floats"_a, "fingerprint"_a,
+        "kernels"_a, "layers"_a, "steps"_a, "inputs"_a, "outputs"_a, "arena"_a, "constants"_a,
+        "floats"_a, "fingerprint"_a,
         "(code, header, parts) of a network as one C++ source, see network.h.");
+  m.def("emit_program", &program_source, nb::kw_only(), "layers"_a, "steps"_a, "inputs"_a,
+        "outputs"_a, "arena"_a,
+        "The code of a part of a network that a host calls, see network.h.");
 }
 
 }  // namespace syno::bindings

@@ -56,8 +56,8 @@ def tokens():
 def test_gpt2_is_one_library(tokens, tmp_path):
     net = gpt2()
     network = library(net, tokens[:1], tmp_path)
-    assert network.input_type == np.int64
-    assert network.input_shape == (12,)
+    assert network.input_types == (np.int64,)
+    assert network.input_shapes == ((12,),)
     expected = net(tokens)
     for threads in (1, 2):
         assert_close(network(tokens.numpy(), threads=threads), expected)

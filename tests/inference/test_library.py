@@ -14,6 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from syno import UserError, models
 from syno.codegen.export import export_network, formats
@@ -170,8 +171,8 @@ def test_plain_functions_compute_what_torch_does(tmp_path):
 def test_layers_and_threads(block):
     net, files = block
     network = load(files.code)
-    assert network.input_shape == (3, 8, 8)
-    assert network.output_shape == (5,)
+    assert network.input_shapes == ((3, 8, 8),)
+    assert network.output_shapes == ((5,),)
     for batch in (0, 1, 2, 3, 7):
         x = torch.randn(batch, 3, 8, 8)
         for threads in (1, 2, 3):
@@ -313,13 +314,50 @@ def test_what_is_not_covered_is_named(tmp_path):
         written(nn.Sequential(Sorted()), tmp_path, (3, 8, 8))
 
 
-def test_one_input_and_one_output(tmp_path):
-    class Two(nn.Module):
-        def forward(self, x):
-            return x + 1, x + 2
+class Heads(nn.Module):
+    """Several outputs, nested: two of one layer, one of them a view, and an input."""
 
-    with pytest.raises(UserError, match="gives several outputs"):
-        lower(prepare(Two().eval(), (torch.zeros(1, 3),), batch=False).graph)
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Conv2d(3, 8, 3, padding=1)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x):
+        """A dictionary with a list."""
+        y = torch.relu(self.body(x))
+        return {"maps": [y, y.transpose(1, 3)], "classes": self.head(y.mean((2, 3))), "x": x}
+
+
+def test_several_outputs(tmp_path):
+    net = Heads().eval()
+    files = written(net, tmp_path, (3, 5, 6))
+    network = load(files.code)
+    assert network.output_shapes == ((8, 5, 6), (6, 5, 8), (4,), (3, 5, 6))
+    for batch, threads in ((1, 1), (3, 2), (4, 3)):
+        x = torch.randn(batch, 3, 5, 6)
+        with torch.no_grad():
+            expected = tree_leaves(net(x))
+        for y, each in zip(network(x.numpy(), threads=threads), expected, strict=True):
+            assert np.allclose(y, each.numpy(), atol=1e-5)
+    subject = network_subject(net, torch.zeros(1, 3, 5, 6))
+    for name in ("cpp-network", "torch-export", "onnx"):
+        format_ = formats.get(name, networks=True)
+        if format_.available() is None:
+            run = format_.check(format_.write(subject, tmp_path / name), subject)
+            assert run.passed, run.output
+    with pytest.raises(UserError, match="4 results"):
+        export_network(net, tmp_path / "torch", torch.zeros(1, 3, 5, 6), format="torch-network")
+
+
+def test_several_inputs():
+    class Two(nn.Module):
+        def forward(self, x, y):
+            return x + y[:, :1], y
+
+    prepared = prepare(Two().eval(), (torch.zeros(1, 3), torch.zeros(1, 4)), batch=False)
+    program = lower(prepared.graph)
+    assert [value.shape for value in program.inputs] == [[1, 3], [1, 4]]
+    assert [value.shape for value in program.outputs] == [[1, 3], [1, 4]]
 
 
 def test_tensors_that_are_needed_at_the_same_time_do_not_overlap():

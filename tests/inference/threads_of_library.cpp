@@ -77,8 +77,8 @@ void check_seconds() {
 int main(int, char** words) {
   network = syno_net_create(words[1]);
   if (!network) fail(syno_net_error());
-  inputs = elements(syno_net_input_shape(), syno_net_input_rank());
-  outputs = elements(syno_net_output_shape(), syno_net_output_rank());
+  inputs = elements(syno_net_input_shape(0), syno_net_input_rank(0));
+  outputs = elements(syno_net_output_shape(0), syno_net_output_rank(0));
   for (long i = 0; i < kBatch * inputs; ++i) {
     const bool ids = std::is_integral_v<ELEMENT>;
     x.push_back(static_cast<ELEMENT>(ids ? static_cast<float>(i % 17)

@@ -20,7 +20,7 @@ class CompiledLayer(nn.Module):
         self.packed: torch.Tensor
         self.channel: torch.Tensor | None
         self.register_buffer("packed", kernel.pack(layer.weights))
-        self.register_buffer("channel", layer.parts.channel)
+        self.register_buffer("channel", layer.held_channel)
 
     def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
         """The operator and its epilogue."""

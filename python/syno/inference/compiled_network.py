@@ -20,15 +20,17 @@ from syno._util.threads import usable_cores
 from syno._util.trial_calls import copies, difference, random_like, tensors_of
 from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
+from syno.codegen.torch_op.library import kernel_compiler
 from syno.data import progress
 from syno.inference.arguments import Argument, check_call, with_one_batch
-from syno.inference.chains import Fast, timed
 from syno.inference.compiled_layer import CompiledLayer
+from syno.inference.compiled_region import Fast, source_of, timed
 from syno.inference.layer import TracedLayer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import Kept, layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
+from syno.inference.regions import Region, own_copy, regions_of
 from syno.inference.trace import batched_inputs, checked_inputs, module_name
 
 COMPILE, PYTORCH = "compile", "pytorch"
@@ -61,6 +63,7 @@ class CompiledNetwork(nn.Module):
         rows: Sequence[ReportRow],
         arguments: Sequence[Argument],
         readers: Sequence[frozenset[int]] | None,
+        fast: Fast | None,
     ) -> None:
         super().__init__()
         self.network = graph
@@ -68,8 +71,7 @@ class CompiledNetwork(nn.Module):
         self._arguments = tuple(arguments)
         self._readers = readers  # as `with_one_batch` takes them
         self._several = sum(argument.any_batch for argument in arguments) > 1
-        compiled = any(isinstance(module, CompiledLayer) for module in graph.modules())
-        self._fast = Fast(graph) if compiled else None
+        self._fast = fast
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> object:
@@ -178,10 +180,15 @@ def compile_prepared(
     graph.requires_grad_(False)
     calls = layers_of(graph)
     references = {str(node.target): layer for node, layer in calls.items()}
-    made = _compiled(references, missing, tuned)
+    copy = own_copy(graph)
+    regions = regions_of(copy, references)
+    sources = [source_of(region) for region in regions]
+    made = _compiled(references, sources, missing, tuned)
     for name, layer in made.items():
         setattr(graph, name, layer)
+        setattr(copy, name, layer)
     graph.eval()
+    fast = _fast(graph, copy, references, made, regions, sources, missing) if made else None
     rows = [_row(layer, name in made) for name, layer in references.items()]
     if made:  # with a compiler
         register()
@@ -192,7 +199,7 @@ def compile_prepared(
     rows += [ReportRow(k.name, k.kind, False, "", k.reason) for k in _others(prepared)]
     batched = batched_inputs(graph)
     arguments = [Argument.of(x, any_) for x, any_ in zip(inputs, batched, strict=True)]
-    compiled = CompiledNetwork(graph, rows, arguments, prepared.readers)
+    compiled = CompiledNetwork(graph, rows, arguments, prepared.readers, fast)
     if verify:
         net = copy_network(net)  # calls may leave something in it
         with torch.no_grad():
@@ -204,13 +211,18 @@ def compile_prepared(
 def compile_layers(prepared: Prepared) -> None:
     """Compile the kernels of the layers of a network, so that `compile_prepared` finds them."""
     layers = layers_of(prepared.graph)
-    _compiled({str(node.target): layer for node, layer in layers.items()}, COMPILE, tuned=True)
+    by_name = {str(node.target): layer for node, layer in layers.items()}
+    regions = regions_of(own_copy(prepared.graph), by_name)
+    _compiled(by_name, [source_of(region) for region in regions], COMPILE, tuned=True)
 
 
 def _compiled(
-    layers: dict[str, TracedLayer], missing: str, tuned: bool
+    layers: dict[str, TracedLayer], sources: Sequence[str], missing: str, tuned: bool
 ) -> dict[str, CompiledLayer]:
-    """The layers as kernels, each of which is compiled once, several at the same time."""
+    """The layers as kernels, each of which is compiled once, several at the same time.
+
+    sources: of regions, which are compiled beside them.
+    """
     groups: dict[tuple[str, str, int], list[str]] = {}
     for name, layer in layers.items():
         key = (layer.computation.key, layer.parts.text, layer.channel)
@@ -219,16 +231,48 @@ def _compiled(
     with (
         warnings.catch_warnings(),
         _team() as pool,
-        progress.bar("compiling kernels", len(groups)) as advance,
+        progress.bar("compiling kernels", len(groups) + len(sources)) as advance,
     ):
         warnings.simplefilter("ignore")  # of single kernels: one warning is about all of them
+        programs = [pool.submit(_prepare_program, source, missing) for source in sources]
         first = [layers[names[0]] for names in groups.values()]
         kernels = pool.map(lambda layer: _kernel(layer, missing, tuned), first)
         for kernel, names in zip(kernels, groups.values(), strict=True):
             if kernel is not None:
                 made |= {name: CompiledLayer(kernel, layers[name]) for name in names}
             advance(1)
+        for program in programs:
+            program.result()
+            advance(1)
     return made
+
+
+def _prepare_program(source: str, missing: str) -> None:
+    """Compile the program of a region, so that the cache has it when it is first called."""
+    if missing == COMPILE and no_compiler() is None:
+        kernel_compiler().file(source)
+
+
+def _fast(
+    graph: fx.GraphModule,
+    copy: fx.GraphModule,
+    layers: dict[str, TracedLayer],
+    made: dict[str, CompiledLayer],
+    regions: Sequence[Region],
+    sources: Sequence[str],
+    missing: str,
+) -> Fast:
+    """What computes calls that nothing observes. A region is one where its program can be had."""
+    if len(made) < len(layers):
+        regions = regions_of(copy, {name: layers[name] for name in made})
+        sources = [source_of(region) for region in regions]
+    compiler = kernel_compiler()
+    there = [
+        (region, source)
+        for region, source in zip(regions, sources, strict=True)
+        if missing == COMPILE or compiler.has(source)
+    ]
+    return Fast(graph, copy, [region for region, _ in there], [source for _, source in there])
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,6 +99,11 @@ class TracedLayer(nn.Module):
         self.channel = channel
         self.parts = Parts()
         self._module: nn.Module | None = None
+
+    @functools.cached_property
+    def held_channel(self) -> torch.Tensor | None:
+        """What scale and bias are, once nothing more is folded into the layer."""
+        return self.parts.channel
 
     @property
     def channels(self) -> int:

@@ -193,10 +193,13 @@ class Outline:
         return Traced(fx.GraphModule(held, graph), found, self._batch)
 
 
-def copied(graph: fx.Graph) -> fx.Graph:
-    """A copy of a graph. `copy.deepcopy` also copies what torch says not to look at."""
+def copied(graph: fx.Graph, values: dict[fx.Node, fx.Node] | None = None) -> fx.Graph:
+    """A copy of a graph, whose nodes are put into `values` by those of the graph.
+
+    `copy.deepcopy` also copies what torch says not to look at.
+    """
     made = fx.Graph(tracer_cls=graph._tracer_cls)
-    returned = made.graph_copy(graph, {})
+    returned = made.graph_copy(graph, {} if values is None else values)
     made.output(returned).meta = dict(graph.output_node().meta)
     made._codegen = graph._codegen
     return made

@@ -37,18 +37,21 @@ TOLERANCE = 1e-4
 _CHECK = """
 import sys
 import torch
+from torch.utils._pytree import tree_leaves
 
 @LOAD@
 
 program, examples = load(sys.argv[1]), torch.load(sys.argv[2], weights_only=True)
 worst, count = 0.0, 0
 with torch.no_grad():
-    for x, expected in examples:
-        y = program(x)
-        assert y.shape == expected.shape, f"{list(y.shape)} instead of {list(expected.shape)}"
-        error = (y - expected).abs().max().item() / max(expected.abs().max().item(), 1e-30)
-        assert error <= @TOLERANCE@, f"off by {error:.1e} of the largest output"
-        worst, count = max(worst, error), count + y.numel()
+    for x, all_expected in examples:
+        results = tree_leaves(program(x))
+        assert len(results) == len(all_expected), f"{len(results)} results"
+        for y, expected in zip(results, all_expected):
+            assert y.shape == expected.shape, f"{list(y.shape)} instead of {list(expected.shape)}"
+            error = (y - expected).abs().max().item() / max(expected.abs().max().item(), 1e-30)
+            assert error <= @TOLERANCE@, f"off by {error:.1e} of the largest output"
+            worst, count = max(worst, error), count + y.numel()
 sizes = ", ".join(str(len(x)) for x, _ in examples)
 print(f"right: {count} outputs at batch sizes {sizes}, largest error {worst:.1e} of the largest")
 """
@@ -88,7 +91,7 @@ class _Program(Format):
         text = _CHECK.replace("@LOAD@", self.loader).replace("@TOLERANCE@", str(TOLERANCE))
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.pt"
-            torch.save(examples(subject), path)
+            torch.save(examples_of_all(subject), path)
             return run_program(text, [exported.code, path])
 
 
@@ -118,7 +121,7 @@ class Onnx(_Program):
 def load(path):
     import onnxruntime
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return lambda x: torch.from_numpy(session.run(["y"], {"x": x.numpy()})[0])
+    return lambda x: [torch.from_numpy(y) for y in session.run(None, {"x": x.numpy()})]
 """
 
     def available(self) -> str | None:
@@ -133,13 +136,15 @@ def load(path):
         """Writes the model with its weights inside."""
         import torch
 
+        outputs = len(program.graph_signature.user_outputs)
+        names = ["y"] if outputs == 1 else [f"y{number}" for number in range(outputs)]
         # Torch's own way to ONNX knows Einsum; taken apart first, it becomes MatMul.
         made = torch.onnx.export(
             program.run_decompositions(),
             dynamo=True,
             verbose=False,
             input_names=["x"],
-            output_names=["y"],
+            output_names=names,
         )
         if made is None:
             raise UserError("torch.onnx.export returned no model")
@@ -247,8 +252,21 @@ def _folded(program: ExportedProgram) -> nn.Module:
 
 
 def examples(subject: ExportSubject) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Inputs of several batch sizes, and what the reference computes of them."""
+    """Inputs of several batch sizes, and what the reference computes of each.
+
+    UserError where that are several tensors.
+    """
+    found = examples_of_all(subject)
+    if any(len(results) != 1 for _, results in found):
+        raise UserError("the network gives several tensors\n  expected: one, for this format")
+    return [(x, results[0]) for x, results in found]
+
+
+def examples_of_all(subject: ExportSubject) -> list[tuple[torch.Tensor, list[torch.Tensor]]]:
+    """Inputs of several batch sizes, and the tensors that the reference computes of each."""
     import torch
+
+    from syno._util.trial_calls import tensors_of
 
     random = torch.Generator().manual_seed(subject.seed)
     shape = list(subject.x.shape)
@@ -259,7 +277,8 @@ def examples(subject: ExportSubject) -> list[tuple[torch.Tensor, torch.Tensor]]:
             known = _token_ids(subject)
             x = known[torch.randint(len(known), x.shape, generator=random)]
         with torch.no_grad():
-            found.append((x, subject.reference(x).contiguous()))
+            results = tensors_of(subject.reference(x))
+        found.append((x, [y.contiguous() for y in results]))
     return found
 
 

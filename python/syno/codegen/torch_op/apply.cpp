@@ -1,5 +1,5 @@
-// The PyTorch operators syno::apply and syno::apply.out: all compiled kernels, by key and epilogue; pooling; and chains
-// of both.
+// The PyTorch operators syno::apply and syno::apply.out: all compiled kernels, by key and epilogue; pooling; and programs
+// that call kernels.
 //
 // It uses PyTorch's stable ABI alone, so that one build serves every version from 2.10 on, and PyTorch's own threads:
 // kernels are compiled without OpenMP and called phase by phase.
@@ -7,7 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "chain.h"
+#include "pool.h"
+#include "program.h"
 
 namespace {
 
@@ -135,33 +136,34 @@ void boxed_kernel_at(StableIValue* stack, std::uint64_t, std::uint64_t) {
   stack[0] = torch::stable::detail::from(reinterpret_cast<std::int64_t>(kernel));
 }
 
-void boxed_add_chain(StableIValue* stack, std::uint64_t, std::uint64_t) {
+void boxed_add_program(StableIValue* stack, std::uint64_t, std::uint64_t) {
   using torch::stable::detail::to;
   const auto numbers = to<std::vector<std::int64_t>>(stack[0]);
-  auto chain = std::make_shared<Chain>(checked_chain(numbers, to<std::vector<Tensor>>(stack[1])));
-  const std::unique_lock lock(chains_mutex);
-  chains.emplace(++last_chain, std::move(chain));
-  stack[0] = torch::stable::detail::from(last_chain);
+  const auto kernels_of = to<std::vector<std::int64_t>>(stack[1]);
+  auto program = std::make_shared<Program>(checked_program(
+      numbers, kernels_of, to<std::vector<Tensor>>(stack[2]), to<std::vector<Tensor>>(stack[3])));
+  const std::unique_lock lock(programs_mutex);
+  programs.emplace(++last_program, std::move(program));
+  stack[0] = torch::stable::detail::from(last_program);
 }
 
-void boxed_run_chain(StableIValue* stack, std::uint64_t, std::uint64_t) {
+void boxed_run_program(StableIValue* stack, std::uint64_t, std::uint64_t) {
   using torch::stable::detail::to;
-  const auto inputs = to<std::vector<Tensor>>(stack[0]);
-  const auto memory = to<Tensor>(stack[1]), out = to<Tensor>(stack[2]);
-  const auto chain = chain_of(to<std::int64_t>(stack[3]));
-  const auto batch = to<std::int64_t>(stack[4]);
-  stack[0] = torch::stable::detail::from(
-      run_chain(*chain, inputs, memory, out, batch, to<bool>(stack[5])));
+  const auto inputs = to<std::vector<Tensor>>(stack[0]), out = to<std::vector<Tensor>>(stack[1]);
+  const auto program = program_of(to<std::int64_t>(stack[2]));
+  const auto batch = to<std::int64_t>(stack[3]);
+  stack[0] =
+      torch::stable::detail::from(run_program(*program, inputs, out, batch, to<bool>(stack[4])));
 }
 
-void boxed_drop_chain(StableIValue* stack, std::uint64_t, std::uint64_t) {
+void boxed_drop_program(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const auto number = torch::stable::detail::to<std::int64_t>(stack[0]);
-  std::shared_ptr<const Chain> last;  // its tensors are released behind the lock
-  const std::unique_lock lock(chains_mutex);
-  const auto found = chains.find(number);
-  if (found == chains.end()) return;
+  std::shared_ptr<const Program> last;  // its tensors are released behind the lock
+  const std::unique_lock lock(programs_mutex);
+  const auto found = programs.find(number);
+  if (found == programs.end()) return;
   last = std::move(found->second);
-  chains.erase(found);
+  programs.erase(found);
 }
 
 bool add(const SynoKernel* kernel) {
@@ -205,24 +207,26 @@ bool define() {
   // A SynoKernel, whether it was compiled for this version; a function of the type Loader. Both by address.
   check(aoti_torch_library_def(library, "_add_kernel(int address) -> bool"));
   check(aoti_torch_library_def(library, "_set_loader(int address) -> ()"));
-  // The address of a kernel. Chains: see chain.h; the numbers are those of `checked_chain`. None of them is traced.
+  // The address of a kernel. Programs: see program.h; the numbers are those of `checked_program`. None of them is traced.
   check(aoti_torch_library_def(library, "_kernel_at(str key, str epilogue) -> int"));
-  check(aoti_torch_library_def(library, "_add_chain(int[] numbers, Tensor[] held) -> int"));
   check(aoti_torch_library_def(library,
-                               "_run_chain(Tensor[] inputs, Tensor(a!) memory, Tensor(b!) out, int "
-                               "chain, int batch, bool timed) -> int"));
-  check(aoti_torch_library_def(library, "_drop_chain(int chain) -> ()"));
+                               "_add_program(int[] numbers, int[] kernels, Tensor[] packed, "
+                               "Tensor[] constants) -> int"));
+  check(aoti_torch_library_def(library,
+                               "_run_program(Tensor[] inputs, Tensor(a!)[] out, int program, int "
+                               "batch, bool timed) -> int"));
+  check(aoti_torch_library_def(library, "_drop_program(int program) -> ()"));
   check(aoti_torch_library_init_impl("syno", "CPU", __FILE__, __LINE__, &library));
   check(torch_library_impl(library, "apply", &boxed<false>, TORCH_ABI_VERSION));
   check(torch_library_impl(library, "apply.out", &boxed<true>, TORCH_ABI_VERSION));
   check(torch_library_impl(library, "pool", &boxed_pool<false>, TORCH_ABI_VERSION));
   check(torch_library_impl(library, "pool.out", &boxed_pool<true>, TORCH_ABI_VERSION));
-  check(torch_library_impl(library, "_run_chain", &boxed_run_chain, TORCH_ABI_VERSION));
+  check(torch_library_impl(library, "_run_program", &boxed_run_program, TORCH_ABI_VERSION));
   check(aoti_torch_library_init_impl("syno", "CompositeExplicitAutograd", __FILE__, __LINE__,
                                      &library));
   check(torch_library_impl(library, "_kernel_at", &boxed_kernel_at, TORCH_ABI_VERSION));
-  check(torch_library_impl(library, "_add_chain", &boxed_add_chain, TORCH_ABI_VERSION));
-  check(torch_library_impl(library, "_drop_chain", &boxed_drop_chain, TORCH_ABI_VERSION));
+  check(torch_library_impl(library, "_add_program", &boxed_add_program, TORCH_ABI_VERSION));
+  check(torch_library_impl(library, "_drop_program", &boxed_drop_program, TORCH_ABI_VERSION));
   check(torch_library_impl(library, "_add_kernel", &boxed_add_kernel, TORCH_ABI_VERSION));
   check(torch_library_impl(library, "_set_loader", &boxed_set_loader, TORCH_ABI_VERSION));
   return true;

@@ -34,6 +34,28 @@ struct SynoKernel {
                 const float* residual, float* y, float* workspace, long part, long parts);
 };
 
+/// The threads of a host. body(data, thread, threads) is called by each of at most so many; `wait` by all of them, if they
+/// are several.
+struct SynoHost {
+  void (*run)(int threads, void (*body)(const void* data, long thread, long threads),
+              const void* data);
+  void (*wait)(void);
+};
+
+/// What a host gives to a program: the kernel and the packed weights of each layer, and the constants.
+struct SynoProgram {
+  const SynoHost* host;
+  const SynoKernel* const* kernels;
+  const float* const* packed;
+  const float* const* constants;
+};
+
+/// The functions of a program. 0, or -1 where it fails; the other one says why to the calling thread.
+typedef int (*SynoRunProgram)(const SynoProgram* program, const void* const* inputs,
+                              float* const* outputs, long batch, int threads,
+                              double* layer_seconds);
+typedef const char* (*SynoProgramError)(void);
+
 }  // extern "C"
 
 constexpr std::int64_t kSynoKernelVersion = 1;

@@ -96,6 +96,11 @@ def _expanded(name: str, there: set[str]) -> str:
     return re.sub(r'^#include "(\w+\.h)"$', header, text, flags=re.MULTILINE)
 
 
+def kernel_header() -> str:
+    """What kernels and programs say of themselves to the operator."""
+    return _text("kernel.h")
+
+
 def load_operator() -> None:
     """Load the library that registers syno::apply, compiled or from the cache."""
     check_torch()
@@ -132,7 +137,7 @@ def kernels_source(kernels: Sequence[tuple[KernelRecord, Epilogue]]) -> str:
     units = [_unit(f"syno_operator_{n}", *kernel) for n, kernel in enumerate(kernels)]
     pointers = [f"&syno_operator_{n}_description::kernel" for n in range(len(kernels))]
     table = f"const SynoKernel* const syno_kernels[] = {{{', '.join(pointers)}, nullptr}};"
-    head = [_core.cpp_runtime(), _text("kernel.h")]
+    head = [_core.cpp_runtime(), kernel_header()]
     return "\n".join([*head, *units, f'extern "C" {{\nextern {table}\n}}', ""])
 
 

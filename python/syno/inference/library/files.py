@@ -14,7 +14,7 @@ from syno.codegen.export import files
 from syno.codegen.export.cpp_files import function_name
 from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_program
-from syno.codegen.export.programs import examples
+from syno.codegen.export.programs import examples_of_all
 from syno.inference.library.load import compiled
 from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
@@ -32,19 +32,22 @@ library, said = ctypes.CDLL(sys.argv[1]), np.load(sys.argv[3], allow_pickle=Fals
 name = str(said["name"])
 create, run, error = (getattr(library, f"{name}_{what}") for what in ("create", "run", "error"))
 create.restype, error.restype = ctypes.c_void_p, ctypes.c_char_p
-run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long, ctypes.c_int]
+outputs = int(said["outputs"])
+run.argtypes = [ctypes.c_void_p] * (2 + outputs) + [ctypes.c_long, ctypes.c_int]
 network = create(sys.argv[2].encode())
 assert network, error().decode()
 worst, count, batches = 0.0, 0, []
 for number in range(int(said["examples"])):
-    x, expected = said[f"x{number}"], said[f"y{number}"]
+    x, expected = said[f"x{number}"], [said[f"y{number}_{k}"] for k in range(outputs)]
     for threads in (1, 2):
-        y = np.zeros_like(expected)
-        assert run(network, x.ctypes.data, y.ctypes.data, len(x), threads) == 0, error().decode()
-        off = np.abs(y - expected).max() / max(np.abs(expected).max(), 1e-30)
-        assert off <= @TOLERANCE@, f"off by {off:.1e} of the largest output"
-        worst = max(worst, off)
-    count += y.size
+        y = [np.zeros_like(each) for each in expected]
+        places = [each.ctypes.data for each in (x, *y)]
+        assert run(network, *places, len(x), threads) == 0, error().decode()
+        for one, other in zip(y, expected):
+            off = np.abs(one - other).max() / max(np.abs(other).max(), 1e-30)
+            assert off <= @TOLERANCE@, f"off by {off:.1e} of the largest output"
+            worst = max(worst, off)
+    count += sum(each.size for each in y)
     batches.append(str(len(x)))
 print(
     f"right: {count} outputs at batch sizes {', '.join(batches)}, largest error {worst:.1e} of the "
@@ -92,10 +95,13 @@ class CppNetwork(Format):
             library = compiled(exported.code)
         except UserError as error:
             return IsolatedRun(False, str(error))
-        found = examples(subject)
+        found = examples_of_all(subject)
         said: dict[str, Any] = {"name": function_name(exported.code), "examples": len(found)}
         said |= {f"x{i}": _array(x) for i, (x, _) in enumerate(found)}
-        said |= {f"y{i}": _array(y) for i, (_, y) in enumerate(found)}
+        said |= {
+            f"y{i}_{k}": _array(y) for i, (_, ys) in enumerate(found) for k, y in enumerate(ys)
+        }
+        said["outputs"] = len(found[0][1])
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
             np.savez(path, **said)

@@ -32,7 +32,8 @@ def _embedding(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     y = build.program.new(node.meta["val"].shape)
     rows, width = table.shape
     count = y.view.numel() // width
-    build.program.tokens = min(build.program.tokens or rows, rows)
+    bounds, number_ = build.program.tokens, tokens.buffer.number
+    bounds[number_] = min(bounds[number_], rows)
 
     def step(at: memory.Address) -> str:
         return f"embedding<{width}>({at(table)}, {at(tokens)}, {at(y)}, {count}, team);"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,77 +26,102 @@ class NetworkLibrary:
         network = syno.inference.load("net.cpp")
         y = network(x, threads=2)
 
-    input_shape, output_shape: without the batch; input_type: float32, or int64 for token ids.
-    Several threads may call it at the same time.
+    input_shapes, output_shapes: of each input and output, without the batch; input_types: float32,
+    or int64 for token ids. Several threads may call it at the same time.
     """
 
     def __init__(self, library: ctypes.CDLL, name: str, weights: Path) -> None:
         self._library = library
         self._name = name
         self._handle: int | None = None
+        if not hasattr(library, f"{name}_inputs"):
+            raise UserError(
+                "the code of the network was written by an earlier version of Syno\n"
+                "  what to do: export the network again"
+            )
         for function, result in {
             "create": ctypes.c_void_p,
             "error": ctypes.c_char_p,
             "run_timed": ctypes.c_int,
             "destroy": None,
             "input_type": ctypes.c_char_p,
-            "input_rank": ctypes.c_int,
-            "output_rank": ctypes.c_int,
             "input_shape": ctypes.POINTER(ctypes.c_long),
             "output_shape": ctypes.POINTER(ctypes.c_long),
         }.items():
             self._function(function).restype = result
+        inputs, outputs = (range(self._function(each)()) for each in ("inputs", "outputs"))
+        self.input_types = tuple(
+            np.dtype(self._function("input_type")(number).decode()) for number in inputs
+        )
+        self.input_shapes = tuple(self._shape("input", number) for number in inputs)
+        self.output_shapes = tuple(self._shape("output", number) for number in outputs)
         self._run = self._function("run_timed")
         self._run.argtypes = [
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
+            *[ctypes.c_void_p] * (1 + len(inputs) + len(outputs)),
             ctypes.c_long,
             ctypes.c_int,
             ctypes.c_void_p,
         ]
-        self.input_type = np.dtype(self._function("input_type")().decode())
-        self.input_shape = self._shape("input")
-        self.output_shape = self._shape("output")
         self._destroy = self._function("destroy")
         self._destroy.argtypes = [ctypes.c_void_p]
         self._handle = self._function("create")(os.fsencode(weights))
         if not self._handle:
             raise UserError(f"cannot load the network: {self._error()}")
 
-    def __call__(self, x: ArrayLike, threads: int = 1) -> NDArray[np.float32]:
-        """y for any number of images. UserError for an array of another shape."""
-        return self._called(x, threads, None)
+    def __call__(
+        self, *inputs: ArrayLike, threads: int = 1
+    ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
+        """The output for any number of images, or a list of the outputs where there are several.
 
-    def layer_seconds(self, x: ArrayLike, threads: int = 1) -> float:
+        UserError for an array of another shape.
+        """
+        outputs = self._called(inputs, threads, None)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def layer_seconds(self, *inputs: ArrayLike, threads: int = 1) -> float:
         """The time that one thread spends in layers in a call, in seconds.
 
         Layers are convolutions, linear layers and operators.
         """
         seconds = ctypes.c_double()
-        self._called(x, threads, ctypes.byref(seconds))
+        self._called(inputs, threads, ctypes.byref(seconds))
         return seconds.value
 
-    def _called(self, x: ArrayLike, threads: int, seconds: object) -> NDArray[np.float32]:
+    def _called(
+        self, inputs: Sequence[ArrayLike], threads: int, seconds: object
+    ) -> list[NDArray[np.float32]]:
         check_threads(threads)
-        given = number_array("x", x)
-        if self.input_type == np.int64 and given.dtype.kind not in "iu":
+        if len(inputs) != len(self.input_shapes):
             raise UserError(
-                f"x has the type {given.dtype}\n  expected: token ids, which are whole numbers"
+                f"the network has {len(self.input_shapes)} inputs\n  got: {len(inputs)}"
             )
-        data = np.asarray(given, self.input_type, order="C")
-        if data.shape[1:] != self.input_shape or data.ndim == 0:
+        data = [self._input(number, x) for number, x in enumerate(inputs)]
+        batches = sorted({len(x) for x in data})
+        if len(batches) != 1:
             raise UserError(
-                "x of the wrong shape\n"
-                f"  expected: {['n', *self.input_shape]}      got: {list(data.shape)}"
+                f"the inputs have different numbers of images\n  expected: one      got: {batches}"
             )
-        y = np.empty((len(data), *self.output_shape), np.float32)
-        if (
-            self._run(self._handle, data.ctypes.data, y.ctypes.data, len(data), threads, seconds)
-            != 0
-        ):
+        made = [np.empty((batches[0], *shape), np.float32) for shape in self.output_shapes]
+        places = [each.ctypes.data for each in (*data, *made)]
+        if self._run(self._handle, *places, batches[0], threads, seconds) != 0:
             raise UserError(f"the network cannot run: {self._error()}")
-        return y
+        return made
+
+    def _input(self, number: int, x: ArrayLike) -> NDArray[Any]:
+        name = "x" if len(self.input_shapes) == 1 else f"input {number}"
+        given = number_array(name, x)
+        if self.input_types[number] == np.int64 and given.dtype.kind not in "iu":
+            raise UserError(
+                f"{name} has the type {given.dtype}\n  expected: token ids, which are whole numbers"
+            )
+        data = np.asarray(given, self.input_types[number], order="C")
+        shape = self.input_shapes[number]
+        if data.shape[1:] != shape or data.ndim == 0:
+            raise UserError(
+                f"{name} of the wrong shape\n"
+                f"  expected: {['n', *shape]}      got: {list(data.shape)}"
+            )
+        return data
 
     def __del__(self) -> None:
         handle, self._handle = self._handle, None
@@ -108,9 +135,9 @@ class NetworkLibrary:
     def _error(self) -> str:
         return str(self._function("error")().decode())
 
-    def _shape(self, which: str) -> tuple[int, ...]:
-        rank = self._function(f"{which}_rank")()
-        return tuple(self._function(f"{which}_shape")()[:rank])
+    def _shape(self, which: str, number: int) -> tuple[int, ...]:
+        rank = self._function(f"{which}_rank")(number)
+        return tuple(self._function(f"{which}_shape")(number)[:rank])
 
 
 @checked(code=path, weights=optional(path))

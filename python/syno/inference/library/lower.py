@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
 from torch import fx
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from syno._util.errors import InternalError, UserError, first_line
 from syno.inference.layer import TracedLayer
@@ -63,9 +63,39 @@ VIEWS = {
 RESHAPES = {_aten.reshape.default, _aten.view.default, _aten.flatten.using_ints}
 
 
-def lower(graph: fx.GraphModule) -> Program:
-    """The steps of a graph that was traced for a batch of one. UserError names what has no code."""
-    return _Lowering(graph).run()
+# Types that token ids may have; a program takes them as int64.
+IDS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+# No token id is above it.
+_MOST_TOKENS = (1 << 63) - 1
+
+
+def lower(
+    graph: fx.GraphModule,
+    *,
+    layers: Mapping[str, TracedLayer] | None = None,
+    shared: Container[str] = (),
+) -> Program:
+    """The steps of a graph that was traced for a batch of one. UserError names what has no code.
+
+    layers: by the names of their modules; by default those of the graph. shared: the names of the
+    inputs that are the same for all images.
+    """
+    return _Lowering(graph, layers, shared).run()
+
+
+def nodes_with_code(graph: fx.GraphModule, layers: Mapping[str, TracedLayer]) -> set[fx.Node]:
+    """The nodes of a graph, which was traced for a batch of one, that a program can compute."""
+    lowering = _Lowering(graph, layers, ())
+    calls = [node for node in graph.graph.nodes if node.op in ("call_module", "call_function")]
+    for node in graph.graph.find_nodes(op="placeholder"):
+        lowering.try_node(node)
+    found = {node for node in calls if lowering.try_node(node) is None}
+    # Several results of one node stay together.
+    several = {n.args[0] for n in graph.graph.nodes if n.target is operator.getitem}
+    for node in several:
+        if node not in found or not found.issuperset(node.users):
+            found -= {node, *node.users}
+    return found
 
 
 class Uncovered(NamedTuple):
@@ -78,14 +108,27 @@ class Uncovered(NamedTuple):
 
 def uncovered(graph: fx.GraphModule) -> list[Uncovered]:
     """All nodes of such a graph that have no code, in order; `lower` names the first of them."""
-    return _Lowering(graph).uncovered()
+    lowering = _Lowering(graph, None, ())
+    tried = [(node, lowering.try_node(node)) for node in graph.graph.nodes]
+    return [
+        Uncovered(str(node.target), module_name(node), first_line(error))
+        for node, error in tried
+        if error is not None
+    ]
 
 
 class _Lowering(Builder):
-    def __init__(self, graph: fx.GraphModule) -> None:
+    def __init__(
+        self,
+        graph: fx.GraphModule,
+        layers: Mapping[str, TracedLayer] | None,
+        shared: Container[str],
+    ) -> None:
         super().__init__(constants(graph))
         self.graph = graph
-        self.modules = dict(graph.named_modules())
+        self.shared = shared
+        held = dict(graph.named_modules()) if layers is None else layers
+        self.layers = {name: each for name, each in held.items() if isinstance(each, TracedLayer)}
         self.numbers: dict[tuple[object, ...], int] = {}
 
     def run(self) -> Program:
@@ -101,23 +144,19 @@ class _Lowering(Builder):
         self.program.plan_memory()
         return self.program
 
-    def uncovered(self) -> list[Uncovered]:
-        """What has no code; whatever follows reads memory that nothing was written to."""
-        found = []
-        for node in self.graph.graph.nodes:
-            if node in self.values or node.op in ("get_attr", "output"):
-                continue
-            try:
-                if node.op == "placeholder":
-                    self.values[node] = self._input(node)
-                else:
-                    self._visit(node)
-            except UserError as error:
-                found.append(Uncovered(str(node.target), module_name(node), first_line(error)))
-                self.values[node] = tree_map_only(
-                    torch.Tensor, lambda t: self.program.new(t.shape, t.dtype), node.meta.get("val")
-                )
-        return found
+    def try_node(self, node: fx.Node) -> UserError | None:
+        """Lower a node; why it has no code. What follows reads its values as inputs then."""
+        if node in self.values or node.op in ("get_attr", "output"):
+            return None
+        try:
+            if node.op == "placeholder":
+                self.values[node] = self._input(node)
+            else:
+                self._visit(node)
+        except UserError as error:
+            self.values[node] = tree_map_only(torch.Tensor, self._outside, node.meta.get("val"))
+            return error
+        return None
 
     def _visit(self, node: fx.Node) -> None:
         if node.op == "call_module":
@@ -127,48 +166,60 @@ class _Lowering(Builder):
             with _naming(node):
                 self._function(node)
 
+    def _outside(self, meta: torch.Tensor) -> Value:
+        """A value that something else computes."""
+        ids = meta.dtype in IDS
+        dtype = torch.int64 if ids else meta.dtype
+        view = torch.empty(list(meta.shape), dtype=dtype, device="meta")
+        buffer = Buffer(view.numel(), memory.INPUT, number=len(self.program.inputs))
+        self.program.inputs.append(Value(buffer, view))
+        if ids:
+            self.program.tokens[buffer.number] = _MOST_TOKENS
+        return self.program.inputs[-1]
+
     def _input(self, node: fx.Node) -> Value:
         meta = node.meta["val"]
-        if self.program.input is not None:
-            raise UserError(
-                "the network has several inputs\n"
-                "  expected: one, whose first dimension is the batch"
-            )
-        if meta.dtype not in (torch.float32, torch.int64):
+        if meta.dtype not in (torch.float32, *IDS):
             raise UserError(
                 f"the network's input has the type {meta.dtype}\n"
                 "  expected: torch.float32, or torch.int64 for token ids"
             )
-        view = torch.empty(list(meta.shape), dtype=meta.dtype, device="meta")
-        self.program.input = Value(Buffer(view.numel(), memory.INPUT), view)
-        return self.program.input
+        value = self._outside(meta)
+        if node.name in self.shared:
+            self.program.shared.add(value.buffer.number)
+        return value
 
     def _output(self, node: fx.Node) -> None:
-        found = node.args[0]
-        while isinstance(found, (list, tuple)) and len(found) == 1:
-            found = found[0]
-        if not isinstance(found, fx.Node) or not isinstance(self.get(found), Value):
-            raise UserError("the network gives several outputs\n  expected: one tensor")
-        value = self.get(found)
-        check_whole(value)
-        if value.view.dtype != torch.float32:
-            raise UserError(f"the network gives {type_of(value)}\n  expected: torch.float32")
-        if not value.is_whole or value.buffer.whole is not None:
-            copy = self.program.new(value.shape)
-            self.map(copy, [value], "a", "copy to the output")
-            value = copy
-        value.buffer.kind = memory.OUTPUT
-        self.program.output = value
+        for number, found in enumerate(tree_leaves(node.args[0])):
+            if found is None:
+                continue
+            if not isinstance(found, fx.Node) or not isinstance(self.get(found), Value):
+                raise UserError(
+                    f"result {number} of the network is no tensor\n  expected: tensors of float32"
+                )
+            value = self.get(found)
+            check_whole(value)
+            if value.view.dtype != torch.float32:
+                raise UserError(f"the network gives {type_of(value)}\n  expected: torch.float32")
+            if not value.is_whole or value.buffer.whole is not None:
+                copy = self.program.new(value.shape)
+                self.map(copy, [value], "a", "copy to the output")
+                value = copy
+            value.buffer.kind, value.buffer.number = memory.OUTPUT, len(self.program.outputs)
+            self.program.outputs.append(value)
+        if not self.program.outputs:
+            raise UserError("the network gives no tensor\n  expected: one or several")
 
     # --- layers ----------------------------------------------------------------------------------
 
     def _layer(self, node: fx.Node) -> Value:
-        layer = self.modules[str(node.target)]
-        assert isinstance(layer, TracedLayer)
+        layer = self.layers.get(str(node.target))
+        if layer is None:
+            raise UserError("the network library has no code for a layer that stays PyTorch")
         operands = [self.contiguous(self.get(argument)) for argument in node.args]
         check_operands(operands)
         residual = operands[1] if len(operands) > 1 else None
-        channel = layer.parts.channel
+        channel = layer.held_channel
         held = None if channel is None else self.program.constant(channel)
         writes = self.program.new(node.meta["val"].shape)
         about = ", ".join([layer.name, *layer.parts.sources])

@@ -24,12 +24,14 @@ class Buffer:
     """Memory of `size` floats.
 
     kind: where; offset: in the arena, among the constants, or in `whole`, the buffer that this one
-    is a part of; first, last: the steps between which its content is needed.
+    is a part of; number: of an input, an output or a constant; first, last: the steps between which
+    its content is needed.
     """
 
     size: int
     kind: str = ARENA
     offset: int = 0
+    number: int = 0
     first: int = 0
     last: int = 0
     whole: Buffer | None = None
@@ -112,15 +114,20 @@ class KernelCall:
 
 @dataclass
 class Program:
-    """Steps from an input to an output, with the layers and constants that they name."""
+    """Steps from inputs to outputs, with the layers and constants that they name.
+
+    shared: the numbers of the inputs that are the same for all images. tokens: by the number of an
+    input of token ids, what they are below.
+    """
 
     steps: list[TeamStep | KernelCall] = field(default_factory=list)
     layers: list[TracedLayer] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
-    input: Value | None = None
-    output: Value | None = None
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    shared: set[int] = field(default_factory=set)
+    tokens: dict[int, int] = field(default_factory=dict)
     arena: int = 0
-    tokens: int = 0  # token ids of the input are below it; 0: the input is no token ids
     _held: dict[tuple[object, ...], Value] = field(default_factory=dict)
     _kept: list[torch.Tensor] = field(default_factory=list)
     _constant_floats: int = 0
@@ -136,7 +143,9 @@ class Program:
         name = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if name not in self._held:
             held = tensor.detach().float().contiguous()
-            buffer = Buffer(held.numel(), CONSTANT, self._constant_floats)
+            buffer = Buffer(
+                held.numel(), CONSTANT, self._constant_floats, number=len(self.constants)
+            )
             self._constant_floats += -(-held.numel() // LINE) * LINE
             self.constants.append(held)
             dtype = torch.bool if tensor.dtype == torch.bool else torch.float32
@@ -170,11 +179,36 @@ class Program:
         self.arena = max((b.offset + _rounded(b.size) for b in placed), default=0)
 
     def address(self, value: Value) -> str:
-        """The C++ expression of a value's first element."""
+        """The C++ expression of a value's first element in a library."""
         buffer = value.buffer.root
-        base = {ARENA: "arena", INPUT: "x", OUTPUT: "y", CONSTANT: "constants"}[buffer.kind]
-        place = buffer.offset + value.buffer.place + int(value.view.storage_offset())
-        return f"({base} + {place})" if place else base
+        base = {
+            ARENA: "arena",
+            INPUT: _numbered("x", buffer.number, len(self.inputs)),
+            OUTPUT: _numbered("y", buffer.number, len(self.outputs)),
+            CONSTANT: "constants",
+        }[buffer.kind]
+        return _moved(base, buffer.offset + _place(value))
+
+    def hosted_address(self, value: Value) -> str:
+        """The same in a program that a host calls: it has a pointer to each constant."""
+        buffer = value.buffer.root
+        if buffer.kind != CONSTANT:
+            return self.address(value)
+        return _moved(f"constants[{buffer.number}]", _place(value))
+
+
+def _numbered(name: str, number_: int, count: int) -> str:
+    """As network.h names inputs and outputs."""
+    return name if count == 1 else f"{name}{number_}"
+
+
+def _place(value: Value) -> int:
+    """Where a value begins in its root."""
+    return value.buffer.place + int(value.view.storage_offset())
+
+
+def _moved(base: str, place: int) -> str:
+    return f"({base} + {place})" if place else base
 
 
 def number(value: object) -> str:

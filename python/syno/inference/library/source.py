@@ -14,7 +14,7 @@ from syno import _core
 from syno._util.printable import printable
 from syno.codegen.native import find_tuning
 from syno.inference.layer import TracedLayer
-from syno.inference.library.program import LINE, KernelCall, Program, TeamStep, Value
+from syno.inference.library.program import LINE, Address, KernelCall, Program, TeamStep, Value
 from syno.inference.precision import FLOAT32
 
 # Layer, samples, and of x, channel, residual and y the address and the floats of an image.
@@ -64,10 +64,9 @@ def emit(
             (kernel, [weight.numel() for weight in layer.weights])
             for kernel, layer in zip(numbers, program.layers, strict=True)
         ],
-        steps=[_step(step, program) for step in program.steps],
-        input=_shape(program.input),
-        output=_shape(program.output),
-        tokens=program.tokens,
+        steps=[_step(step, program.address) for step in program.steps],
+        inputs=_inputs(program),
+        outputs=[value.shape[1:] for value in program.outputs],
         arena=program.arena,
         constants=program.constant_floats,
         floats=floats,
@@ -76,6 +75,20 @@ def emit(
     content = np.concatenate([np.zeros(0, np.float32), *arrays]).astype("<f4").tobytes()
     head = struct.pack("<8sQQQ", _MAGIC, fingerprint, floats, checksum(content))
     return NetworkSource(code, header, head.ljust(64, b"\0") + content, parts)
+
+
+def emit_hosted(program: Program) -> str:
+    """The source of a program that a host calls, behind the runtime and kernel.h."""
+    return _core.emit_program(
+        layers=[(0, [weight.numel() for weight in layer.weights]) for layer in program.layers],
+        steps=[_step(step, program.hosted_address) for step in program.steps],
+        inputs=[
+            ([value.view.numel()], tokens, shared)
+            for value, (_, tokens, shared) in zip(program.inputs, _inputs(program), strict=True)
+        ],
+        outputs=[[value.view.numel()] for value in program.outputs],  # samples may have rows
+        arena=program.arena,
+    )
 
 
 def checksum(content: bytes) -> int:
@@ -116,9 +129,16 @@ def _fingerprint(program: Program, precision: str) -> int:
     return int.from_bytes(state.digest()[:8], "little")
 
 
-def _shape(value: Value | None) -> list[int]:
-    assert value is not None
-    return value.shape[1:]
+def _inputs(program: Program) -> list[tuple[list[int], int, bool]]:
+    """Of each its shape without the batch, the bound of token ids or 0, and whether it has none."""
+    return [
+        (
+            value.shape[number not in program.shared :],
+            program.tokens.get(number, 0),
+            number in program.shared,
+        )
+        for number, value in enumerate(program.inputs)
+    ]
 
 
 def _kernel(name: str, layer: TracedLayer, precision: str, tuned: bool) -> str:
@@ -137,13 +157,13 @@ def _kernel(name: str, layer: TracedLayer, precision: str, tuned: bool) -> str:
     return str(source)
 
 
-def _step(step: TeamStep | KernelCall, program: Program) -> tuple[str, str, _Call | None]:
+def _step(step: TeamStep | KernelCall, address: Address) -> tuple[str, str, _Call | None]:
     """The words, the code and the call of a step."""
     if not isinstance(step, KernelCall):
-        return step.about, step.code(program.address), None
+        return step.about, step.code(address), None
 
     def operand(value: Value | None) -> tuple[str, int]:
-        return ("nullptr", 0) if value is None else (program.address(value), value.view.numel())
+        return ("nullptr", 0) if value is None else (address(value), value.view.numel())
 
     x, y = operand(step.x), operand(step.writes)
     call = (step.layer, step.samples, x, operand(step.channel), operand(step.residual), y)

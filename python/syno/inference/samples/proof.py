@@ -37,6 +37,25 @@ def places_of_results(graph: fx.GraphModule) -> list[SamplePlace | None]:
     raise AssertionError("a graph without an output")
 
 
+def places_of_values(graph: fx.GraphModule) -> dict[fx.Node, SamplePlace | None]:
+    """Where the samples lie in the values of a graph with layers; None for a value without any.
+
+    A value is missing where samples may meet in it. What is computed from it is seen as of other
+    samples, if its first dimension has the size of the batch.
+    """
+    found, known = _Places(graph), {}
+    for node in graph.graph.nodes:
+        if node.op == "output":
+            break
+        try:
+            found.visit(node)
+        except Meets:
+            found.begin(node)
+            continue
+        known[node] = found.of(node)
+    return known
+
+
 def readers_of_results(graph: fx.GraphModule) -> list[frozenset[int]] | None:
     """The numbers of the inputs that each result depends on.
 
@@ -68,6 +87,7 @@ class _Places:
     def __init__(self, graph: fx.GraphModule) -> None:
         self._batch = batch_of(graph)
         self._places: dict[fx.Node, SamplePlace] = {}
+        self._unknown: set[fx.Node] = set()
         self._constants = _Constants(graph, self._batch)
 
     def of(self, node: fx.Node) -> SamplePlace | None:
@@ -76,10 +96,24 @@ class _Places:
             return self._constants.place(node)
         return self._places.get(node)
 
+    def begin(self, node: fx.Node) -> None:
+        """Take the elements of the first dimension of a node to be samples, or its values to have
+        no place."""
+        value = node.meta.get("val")
+        sizes = list(value.shape[:1]) if isinstance(value, torch.Tensor) else []
+        if [str(size) for size in sizes] == [str(self._batch)]:
+            self._places[node] = SamplePlace(0)
+        else:
+            self._unknown.add(node)
+
     def visit(self, node: fx.Node) -> None:
         """Find the place of a node whose arguments have theirs."""
+        if not self._unknown.isdisjoint(node.all_input_nodes):
+            raise Meets("samples may have met before")
         if node.op == "placeholder" and isinstance(node.meta["val"].shape[0], torch.SymInt):
             self._places[node] = SamplePlace(0)
+        if node.op == "call_module":
+            self._places[node] = self._of_layer(node)
         if node.op != "call_function" or node.meta.get("val") is None or self._constants.add(node):
             return
         if node.target is operator.getitem:
@@ -94,6 +128,14 @@ class _Places:
             _check(call, self._places[node])
         elif self._constants.is_sized(node):
             raise Meets("a value depends on the size of the batch")
+
+    def _of_layer(self, node: fx.Node) -> SamplePlace:
+        """The place in the result of a layer, which computes each row of the first dimension."""
+        places = {self.of(each) for each in node.all_input_nodes}
+        rows = factor(node.meta["val"].shape[0], self._batch)
+        if places != {SamplePlace(0, 1, rows)}:
+            raise Meets("its samples are not in the first dimension")
+        return SamplePlace(0, 1, rows)
 
 
 class _Constants:

@@ -37,6 +37,9 @@ def for_one(graph: fx.GraphModule) -> None:
                     node.target = _RESHAPE  # strides of attention depend on the size of the batch
                 values[node] = called(node, values)
                 _check_shape(node, values[node], batch)
+            elif node.op == "call_module":
+                shape = [number(size, batch) for size in known.shape]
+                values[node] = torch.empty(shape, dtype=known.dtype)
             if isinstance(known, torch.SymInt):
                 node.replace_all_uses_with(values[node])
             elif node.op != "output":

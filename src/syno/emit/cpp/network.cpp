@@ -13,6 +13,9 @@ namespace syno {
 namespace {
 
 constexpr std::size_t kMostParts = 8;
+// How many images a team computes together at most, and the floats of their arenas.
+constexpr std::int64_t kMostImages = 8;
+constexpr std::int64_t kMostTogether = 8 << 20;
 
 using Texts = std::map<std::string, std::string, std::less<>>;
 
@@ -56,38 +59,61 @@ std::int64_t floats_of(const std::vector<std::int64_t>& shape) {
   return floats;
 }
 
+std::string numbered(const std::string& name, std::size_t number, std::size_t count) {
+  return count == 1 ? name : name + std::to_string(number);
+}
+
+// A tensor that a network takes or gives.
+struct Argument {
+  std::string name;
+  const std::vector<std::int64_t>& shape;
+  std::int64_t tokens;
+  bool output, shared;
+
+  std::string type(bool c = false) const {
+    if (tokens == 0) return output ? "float*" : "const float*";
+    return c ? "const int64_t*" : "const std::int64_t*";
+  }
+  std::string text() const {
+    const std::string sizes = shape_of(shape);
+    const std::string dims = shared ? sizes : sizes.empty() ? "N" : "N, " + sizes;
+    return "[" + dims + "]" + (tokens > 0 ? " int64" : " float32");
+  }
+  // Of the image n.
+  std::string of_image() const {
+    return shared ? name : name + " + n * " + std::to_string(floats_of(shape));
+  }
+};
+
 class NetworkPrinter {
  public:
-  explicit NetworkPrinter(const NetworkProgram& program) : program_(program) {
-    char fingerprint[24];
-    std::snprintf(fingerprint, sizeof fingerprint, "0x%016llxULL",
-                  static_cast<unsigned long long>(program.fingerprint));
+  NetworkPrinter(const NetworkProgram& program, bool hosted) : program_(program), hosted_(hosted) {
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      const NetworkInput& input = program.inputs[i];
+      arguments_.push_back({numbered("x", i, program.inputs.size()), input.shape, input.tokens,
+                            false, input.shared});
+    }
+    for (std::size_t i = 0; i < program.outputs.size(); ++i)
+      arguments_.push_back(
+          {numbered("y", i, program.outputs.size()), program.outputs[i], 0, true, false});
     values_ = {
-        {"NAME", program.name},
-        {"FILE", program.file},
-        {"LIBRARY", program.library},
-        {"FINGERPRINT", fingerprint},
-        {"FLOATS", std::to_string(program.floats)},
-        {"CONSTANTS", std::to_string(program.constants)},
-        {"ARENA", std::to_string(program.arena)},
         {"LAYERS", std::to_string(program.layers.size())},
-        {"X_FLOATS", std::to_string(floats_of(program.input))},
-        {"Y_FLOATS", std::to_string(floats_of(program.output))},
-        {"X_SHAPE", shape_of(program.input)},
-        {"Y_SHAPE", shape_of(program.output)},
-        {"X_RANK", std::to_string(program.input.size())},
-        {"Y_RANK", std::to_string(program.output.size())},
-        {"X_TYPE", program.tokens > 0 ? "std::int64_t" : "float"},
-        {"X_DTYPE", program.tokens > 0 ? "int64" : "float32"},
-        {"MOST_THREADS", std::to_string(kMaxThreads)},
+        {"ARENA", std::to_string(program.arena)},
+        {"CONSTANTS_TYPE", hosted ? "const float* const*" : "const float*"},
+        {"MEMBERS", of_arguments("\n",
+                                 [](const Argument& a) {
+                                   return "  [[maybe_unused]] " + a.type() + " " + a.name + ";";
+                                 })},
+        {"AT", of_arguments(", ", [](const Argument& a) { return a.of_image(); })},
         {"CHECK", check()},
-        {"PACKING", packing()},
-        {"WORKSPACES", workspaces()},
         {"STEPS", steps()},
+        {"STEP_NAMES", step_names()},
     };
+    group();
   }
 
-  NetworkSource source() {
+  NetworkSource library() {
+    name();
     const std::size_t parts = std::min(kMostParts, program_.kernels.size());
     std::vector<std::string> pieces{cpp_runtime()};
     for (std::size_t k = 0; k < program_.kernels.size(); ++k) pieces.push_back(declared(k));
@@ -97,24 +123,111 @@ class NetworkPrinter {
         mine.push_back(program_.kernels[k]);
       pieces.push_back(guarded(part, join(mine, "\n")));
     }
-    pieces.push_back(guarded(
-        0, std::string(cpp::network_plain()) + std::string(cpp::network_products()) +
-               filled(cpp::network_image(), values_) + filled(cpp::network_interface(), values_)));
+    pieces.push_back(guarded(0, body() + filled(cpp::network_interface(), values_)));
     NetworkSource made;
     made.code = filled(cpp::network_head(), values_) + join(pieces, "\n");
-    if (program_.tokens > 0) values_["X_TYPE"] = "int64_t";  // of C
+    values_["PARAMETERS"] = parameters(true);
     made.header = filled(cpp::network_header(), values_);
     made.parts = parts;
     return made;
   }
 
+  std::string program() {
+    std::size_t inputs = 0, outputs = 0;
+    values_["FROM_HOST"] = of_arguments(", ", [&](const Argument& a) {
+      if (a.output) return "outputs[" + std::to_string(outputs++) + "]";
+      return "static_cast<" + a.type() + ">(inputs[" + std::to_string(inputs++) + "])";
+    });
+    return body() + filled(cpp::network_program(), values_);
+  }
+
  private:
+  std::string body() const {
+    const std::string_view held = hosted_ ? cpp::network_hosted() : cpp::network_held();
+    return std::string(cpp::network_plain()) + std::string(cpp::network_products()) +
+           filled(held, values_) + filled(cpp::network_image(), values_) +
+           filled(cpp::network_driver(), values_);
+  }
+
+  // What only a library names.
+  void name() {
+    char fingerprint[24];
+    std::snprintf(fingerprint, sizeof fingerprint, "0x%016llxULL",
+                  static_cast<unsigned long long>(program_.fingerprint));
+    const auto names = [&](bool output) {
+      std::vector<std::string> found;
+      for (const Argument& a : arguments_)
+        if (a.output == output) found.push_back(a.name);
+      return join(found, ", ");
+    };
+    std::vector<std::string> kernels, kernel_of;
+    for (std::size_t k = 0; k < program_.kernels.size(); ++k)
+      kernels.push_back("{" + kernel(k) + "_workspace_size, " + kernel(k) + "_phase_count, " +
+                        kernel(k) + "_phase}");
+    kernels.emplace_back("{}");
+    for (const NetworkLayer& layer : program_.layers)
+      kernel_of.push_back(std::to_string(layer.kernel));
+    kernel_of.emplace_back("0");
+    values_.merge(Texts{
+        {"NAME", program_.name},
+        {"FILE", program_.file},
+        {"LIBRARY", program_.library},
+        {"FINGERPRINT", fingerprint},
+        {"FLOATS", std::to_string(program_.floats)},
+        {"CONSTANTS", std::to_string(program_.constants)},
+        {"KERNELS", join(kernels, ", ")},
+        {"KERNEL_OF", join(kernel_of, ", ")},
+        {"SIGNATURE", signature()},
+        {"PARAMETERS", parameters(false)},
+        {"ARGUMENTS", of_arguments(", ", [](const Argument& a) { return a.name; })},
+        {"ANY_NULL", of_arguments(" || ", [](const Argument& a) { return "!" + a.name; })},
+        {"GIVEN", names(false)},
+        {"RESULTS", names(true)},
+        {"INPUTS", std::to_string(program_.inputs.size())},
+        {"OUTPUTS", std::to_string(program_.outputs.size())},
+        {"DESCRIPTIONS", descriptions()},
+        {"MOST_THREADS", std::to_string(kMaxThreads)},
+        {"PACKING", packing()},
+    });
+  }
+
+  template <class F>
+  std::string of_arguments(const char* between, const F& text) const {
+    std::vector<std::string> found;
+    for (const Argument& argument : arguments_) found.push_back(text(argument));
+    return join(found, between);
+  }
+
+  std::string parameters(bool c) const {
+    return of_arguments(", ", [&](const Argument& a) { return a.type(c) + " " + a.name; });
+  }
+
+  std::string signature() const {
+    std::vector<std::string> in, out;
+    for (const Argument& a : arguments_) (a.output ? out : in).push_back(a.text());
+    return join(in, ", ") + " -> " + join(out, ", ");
+  }
+
+  // The tables kInputs and kOutputs.
+  std::string descriptions() const {
+    std::string shapes, inputs, outputs;
+    for (const Argument& a : arguments_) {
+      const std::string array = "kShapeOf_" + a.name;
+      const std::string sizes = a.shape.empty() ? "0" : shape_of(a.shape);
+      shapes += "constexpr long " + array + "[] = {" + sizes + "};\n";
+      (a.output ? outputs : inputs) += std::string("  {\"") + (a.tokens > 0 ? "int64" : "float32") +
+                                       "\", " + std::to_string(a.shape.size()) + ", " + array +
+                                       "},\n";
+    }
+    return shapes + "constexpr Description kInputs[] = {\n" + inputs +
+           "};\nconstexpr Description kOutputs[] = {\n" + outputs + "};";
+  }
+
   std::string kernel(std::size_t number) const {
     return program_.name + "_k" + std::to_string(number);
   }
-  std::string kernel_of(int layer) const {
-    return kernel(
-        static_cast<std::size_t>(program_.layers.at(static_cast<std::size_t>(layer)).kernel));
+  const NetworkLayer& layer(const NetworkCall& call) const {
+    return program_.layers.at(static_cast<std::size_t>(call.layer));
   }
 
   static std::string guarded(std::size_t part, const std::string& text) {
@@ -134,12 +247,17 @@ class NetworkPrinter {
 
   // Refuses token ids that are too large.
   std::string check() const {
-    if (program_.tokens == 0) return "";
-    const std::string tokens = std::to_string(program_.tokens);
-    return "  for (long i = 0; i < batch * " + std::to_string(floats_of(program_.input)) +
-           "; ++i) {\n    if (x[i] >= 0 && x[i] < " + tokens +
-           ") continue;\n    failed(\"the token id \" + std::to_string(x[i]) + \" is not below " +
-           tokens + "\");\n    return -1;\n  }\n";
+    std::string checks;
+    for (const Argument& a : arguments_) {
+      if (a.tokens == 0) continue;
+      const std::string tokens = std::to_string(a.tokens), at = "all." + a.name + "[i]";
+      const std::string batch = a.shared ? "" : "batch * ";
+      checks += "  for (long i = 0; i < " + batch + std::to_string(floats_of(a.shape)) +
+                "; ++i)\n    if (" + at + " < 0 || " + at + " >= " + tokens +
+                ") return failed(\"the token id \" + std::to_string(" + at +
+                ") + \" is not below " + tokens + "\");\n";
+    }
+    return checks;
   }
 
   // Packs the weights of every layer, one after the other in the file.
@@ -163,53 +281,77 @@ class NetworkPrinter {
     return join(blocks, "\n");
   }
 
-  std::string workspaces() const {
-    std::vector<std::string> lines;
-    for (std::size_t k = 0; k < program_.kernels.size(); ++k)
-      lines.push_back("  size = most(size, " + kernel(k) + "_workspace_size((int)threads));");
-    return join(lines, "\n");
-  }
-
   std::string steps() const {
     std::vector<std::string> blocks;
     for (std::size_t number = 0; number < program_.steps.size(); ++number) {
       const NetworkStep& step = program_.steps[number];
-      const std::string watch = step.call ? "    const Stopwatch watch{layer_seconds};\n" : "";
       const std::string code = step.call ? call(*step.call) : step.code;
-      blocks.push_back("  {  // " + std::to_string(number) + ": " + step.about + "\n" + watch +
-                       indented(code, "    ") + "\n    wait_for_team(team);\n  }");
+      blocks.push_back("\n  // " + step.about + "\n  void step_" + std::to_string(number) +
+                       "() const {\n" + indented(code, "    ") + "\n  }");
     }
     return join(blocks, "\n");
   }
 
-  // The phases of a kernel, for each sample.
-  std::string call(const NetworkCall& call) const {
-    const std::string name = kernel_of(call.layer);
-    const auto place = [&](const NetworkOperand& operand) {
-      if (call.samples == 1 || operand.at == "nullptr") return operand.at;
-      return operand.at + " + sample * " + std::to_string(operand.floats / call.samples);
+  // The kernel of a layer, for each sample.
+  static std::string call(const NetworkCall& call) {
+    const auto floats = [&](const NetworkOperand& operand) {
+      return std::to_string(operand.floats / call.samples);
     };
-    std::string phases = "const int phases = " + name +
-                         "_phase_count();\nfor (int phase = 0; phase < phases; ++phase) {\n"
-                         "  if (phase > 0) wait_for_team(team);\n  " +
-                         name + "_phase(phase, " + place(call.x) + ", net.packed[" +
-                         std::to_string(call.layer) + "], " + call.channel.at + ", " +
-                         place(call.residual) + ", " + place(call.y) +
-                         ",\n    workspace, team.thread, team.threads);\n}";
-    if (call.samples == 1) return phases;
-    return "for (long sample = 0; sample < " + std::to_string(call.samples) +
-           "; ++sample) {\n  if (sample > 0) wait_for_team(team);\n" + indented(phases, "  ") +
-           "\n}";
+    return "layer(" + std::to_string(call.layer) + ", " + std::to_string(call.samples) + ", " +
+           call.x.at + ", " + floats(call.x) + ", " + call.channel.at + ", " + call.residual.at +
+           ", " + call.y.at + ", " + floats(call.y) + ");";
+  }
+
+  std::string step_names() const {
+    std::vector<std::string> names;
+    for (std::size_t number = 0; number < program_.steps.size(); ++number)
+      names.push_back("&Image::step_" + std::to_string(number));
+    names.emplace_back("nullptr");
+    return join(names, ", ");
+  }
+
+  // Whether a step is to be computed for all images before the next one: its weights would come from memory again for
+  // each image, which costs more than maps that leave the cache.
+  bool together(const NetworkStep& step) const {
+    if (!step.call || program_.steps.size() < 2) return false;
+    std::int64_t weights = 0;
+    for (const std::int64_t size : layer(*step.call).weights) weights += size;
+    return weights > step.call->x.floats + step.call->y.floats;
+  }
+
+  void group() {
+    std::vector<std::string> groups;
+    std::size_t first = 0;
+    bool any = false;
+    for (std::size_t last = 1; last <= program_.steps.size(); ++last) {
+      const bool now = together(program_.steps[first]);
+      if (last < program_.steps.size() && together(program_.steps[last]) == now) continue;
+      any = any || now;
+      groups.push_back("{" + std::to_string(first) + ", " + std::to_string(last) +
+                       (now ? ", true}" : ", false}"));
+      first = last;
+    }
+    if (groups.empty()) groups.emplace_back("{0, 0, false}");
+    const std::int64_t fit = kMostTogether / std::max<std::int64_t>(program_.arena, 1);
+    const std::int64_t most = any ? std::clamp<std::int64_t>(fit, 1, kMostImages) : 1;
+    values_["GROUPS"] = join(groups, ", ");
+    values_["TOGETHER"] = std::to_string(most);
   }
 
   const NetworkProgram& program_;
+  const bool hosted_;
+  std::vector<Argument> arguments_;
   Texts values_;
 };
 
 }  // namespace
 
 NetworkSource emit_network(const NetworkProgram& program) {
-  return NetworkPrinter(program).source();
+  return NetworkPrinter(program, false).library();
+}
+
+std::string emit_program(const NetworkProgram& program) {
+  return NetworkPrinter(program, true).program();
 }
 
 }  // namespace syno

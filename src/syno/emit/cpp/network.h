@@ -1,5 +1,6 @@
-// A network as one C++ source with a C interface: its kernels, the steps that compute one image, and the functions that
-// read its file of weights and run it on several threads. The header that it comes with says how it is called.
+// A network as C++: the steps that compute one image, and how several threads compute a batch with them. As a library it
+// is one source with its kernels, a file of weights and a C interface, whose header says how it is called. As a program it
+// is called by a host, which has the kernels, the weights and the threads: syno::_run_program inside of PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 namespace syno {
 
 /// A tensor that a step reads or writes: an expression of C++ for its first element, "nullptr" for none, and how many
-/// floats it has for one image. Expressions name `x` and `y` of the image, `arena` and `constants`.
+/// floats it has for one image. Expressions name the inputs and outputs of the image, `arena` and `constants`.
 struct NetworkOperand {
   std::string at = "nullptr";
   std::int64_t floats = 0;
@@ -37,6 +38,16 @@ struct NetworkLayer {
   std::vector<std::int64_t> weights;
 };
 
+/// An input of a network. Its name in expressions is `x`, or `x0`, `x1` and so on where there are several.
+struct NetworkInput {
+  /// Without the batch.
+  std::vector<std::int64_t> shape;
+  /// Elements are token ids below it; 0: they are floats.
+  std::int64_t tokens = 0;
+  /// The same for all images: the shape has no batch.
+  bool shared = false;
+};
+
 struct NetworkProgram {
   /// What the names of its functions begin with.
   std::string name = "syno_network";
@@ -46,10 +57,9 @@ struct NetworkProgram {
   std::vector<std::string> kernels;
   std::vector<NetworkLayer> layers;
   std::vector<NetworkStep> steps;
-  /// Without the batch.
-  std::vector<std::int64_t> input, output;
-  /// Elements of the input are token ids below it; 0: they are floats.
-  std::int64_t tokens = 0;
+  std::vector<NetworkInput> inputs;
+  /// Shapes without the batch; names are `y`, or `y0`, `y1` and so on.
+  std::vector<std::vector<std::int64_t>> outputs;
   /// Floats of the arena of one image, of the constants in the file of weights, and of all of that file.
   std::int64_t arena = 0;
   std::int64_t constants = 0;
@@ -65,5 +75,9 @@ struct NetworkSource {
 };
 
 NetworkSource emit_network(const NetworkProgram& program);
+
+/// The source of a program, behind cpp_runtime() and the declarations of the host (kernel.h), with `syno_run_program`.
+/// Texts of kernels, file, library and fingerprint are not read; `constants` is an array of pointers.
+std::string emit_program(const NetworkProgram& program);
 
 }  // namespace syno

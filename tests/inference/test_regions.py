@@ -1,4 +1,4 @@
-"""Chains: runs of layers in one call, which nobody can tell from the layers by themselves."""
+"""Regions: parts of a network in one call, which nobody can tell from the network itself."""
 
 import copy
 import gc
@@ -14,7 +14,6 @@ from torch.nn import functional
 
 import syno
 from syno import models
-from syno.inference.chains import Chain
 
 
 class Branches(nn.Module):
@@ -37,8 +36,8 @@ class Branches(nn.Module):
         return self.dense(maps.flatten(1)), self.rows(maps.flatten(2))
 
 
-def chains(compiled):
-    return compiled._fast.chains
+def regions(compiled):
+    return list(compiled._fast.regions.values())
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +56,13 @@ def same(found, expected):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
 
 
-def test_a_residual_network_is_one_chain():
+def test_a_residual_network_is_one_region():
     net = models.build("resnet-small", classes=10, channels=3, size=16).eval()
     compiled = syno.compile(net, torch.randn(1, 3, 16, 16))
-    (chain,) = chains(compiled)
-    assert len(chain.modules_of_steps) == 13
+    (region,) = regions(compiled)
+    assert len(region.layers) == 10
+    called = [n for n in compiled._fast._graph.graph.nodes if n.op != "placeholder"]
+    assert [n.op for n in called] == ["call_module", "call_function", "output"]
     with torch.no_grad():
         for batch in (1, 5, 2):
             x = torch.randn(batch, 3, 16, 16)
@@ -69,25 +70,86 @@ def test_a_residual_network_is_one_chain():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_chains_and_layers_compute_the_same_bits(compiled, net, threads):
+def test_regions_and_layers_compute_the_same(compiled, net, threads):
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
-            for batch in (1, 3, 1):
+            for batch in (1, 3, 1, 19):
                 x = torch.randn(batch, 3, 8, 8)
-                for fast, slow in zip(compiled(x), compiled.network(x), strict=True):
-                    assert torch.equal(fast, slow)
+                same(compiled(x), compiled.network(x))
                 same(compiled(x), net(x))
+                assert all(map(torch.equal, compiled(x), compiled(x)))
     finally:
         torch.set_num_threads(before)
 
 
-def test_only_the_last_value_of_a_chain_is_used_outside(compiled):
-    graph = compiled._fast._graph.graph
-    assert len(chains(compiled)) > 1
-    for node in graph.nodes:
-        assert node.target not in compiled.network._modules, "a layer that is in no chain"
+def test_what_has_no_code_lies_between_regions(net):
+    class Middle(nn.Module):
+        """A sort, which no program has code for, and a mean of all samples."""
+
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Conv2d(3, 8, 3, padding=1)
+            self.second = nn.Conv2d(8, 8, 3, padding=1)
+            self.third = nn.Linear(8, 4)
+
+        def forward(self, x):
+            x = torch.relu(self.first(x))
+            y = self.second(x.sort(3).values) * 2 + x
+            y = (y - y.mean(0)).transpose(1, 3)
+            return self.third(y).sigmoid(), x.shape[0] * x.mean()
+
+    net = Middle().eval()
+    compiled = syno.compile(net, torch.randn(2, 3, 8, 8))
+    assert [len(region.layers) for region in regions(compiled)] == [1, 1, 1]
+    with torch.no_grad():
+        for batch in (1, 4):
+            x = torch.randn(batch, 3, 8, 8)
+            same(compiled(x), net(x))
+
+
+def test_inputs_that_all_samples_share():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(6, 5)
+            self.table = nn.Embedding(9, 5)
+
+        def forward(self, x, bias, ids):
+            return {"y": torch.tanh(self.layer(x)) + bias, "z": [self.table(ids) + self.layer(x)]}
+
+    net = Two().eval()
+    bias, ids = torch.randn(3, 5), torch.tensor([1, 8, 0], dtype=torch.int32)
+    compiled = syno.compile(net, (torch.randn(2, 3, 6), bias, ids))
+    assert len(regions(compiled)) == 1
+    with torch.no_grad():
+        for batch in (1, 2, 5):
+            x = torch.randn(batch, 3, 6)
+            found, expected = compiled(x, bias, ids), net(x, bias, ids)
+            same([found["y"], *found["z"]], [expected["y"], *expected["z"]])
+        with pytest.raises(RuntimeError, match="the token id 9 is not below 9"):
+            compiled(torch.randn(1, 3, 6), bias, ids + 1)
+
+
+def test_a_network_that_changes_its_input_has_no_regions():
+    class Changes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(6, 6)
+
+        def forward(self, x):
+            y = self.layer(x)
+            x.add_(1)
+            return y + x
+
+    net = Changes().eval()
+    compiled = syno.compile(net, torch.randn(2, 6))
+    assert not regions(compiled)
+    x = torch.randn(3, 6)
+    other = x.clone()
+    with torch.no_grad():
+        same([compiled(x), x], [net(other), other])
 
 
 @torch.no_grad()
@@ -150,12 +212,12 @@ def test_wrong_inputs_are_refused(compiled):
 
 
 @torch.no_grad()
-def test_copies_have_chains_of_their_own(compiled, net):
+def test_copies_have_regions_of_their_own(compiled, net):
     x = torch.randn(2, 3, 8, 8)
     expected = compiled(x)
     for twin in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
         layer = next(iter(twin.network.children()))
-        assert layer is chains(twin)[0].modules_of_steps[0]
+        assert layer is regions(twin)[0].layers[0]
         assert twin._fast.takes((x,))
         same(twin(x), expected)
         layer.packed.zero_()[:5] = next(iter(compiled.network.children())).packed[:5]
@@ -200,7 +262,7 @@ def test_seconds_in_layers_belong_to_the_call(compiled):
 
 
 class Rows(nn.Module):
-    """A layer whose first dimension is no batch, and which no chain can hold."""
+    """A layer whose first dimension has several rows of each sample."""
 
     def __init__(self):
         super().__init__()
@@ -211,10 +273,10 @@ class Rows(nn.Module):
         return self.layer(x.flatten(0, 1))
 
 
-def test_seconds_in_layers_outside_of_chains_count():
+def test_samples_may_have_several_rows():
     net = Rows().eval()
     compiled = syno.compile(net, torch.randn(2, 3, 8))
-    assert not chains(compiled)
+    assert len(regions(compiled)) == 1
     with torch.inference_mode():
         x = torch.randn(5, 3, 8)
         torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-4)
@@ -230,63 +292,66 @@ def test_seconds_that_cannot_be_measured_are_an_error(compiled):
         hook.remove()
 
 
-def refused(numbers, held=()):
-    with pytest.raises(RuntimeError, match="a chain of kernels"):
-        torch.ops.syno._add_chain(numbers, list(held))
+def refused(numbers, kernels=(), packed=(), constants=(), match="a program of kernels"):
+    with pytest.raises(RuntimeError, match=match):
+        torch.ops.syno._add_program(numbers, list(kernels), list(packed), list(constants))
 
 
-def test_numbers_that_are_no_chain_are_refused(compiled):
+def test_numbers_that_are_no_program_are_refused(compiled):
     refused([])
-    refused([1, 0, 1, 0, 1, 5])  # an input that does not exist
-    refused([1, 4, 2, 0, 0, 5, 1, 0, 5])  # a value outside of the memory
-    refused([1, 0, 1, 0, 0, 5])  # without a result
-    pool = [0, -1, -1, 0, -1, 1, 2, 2, 2, 2, 0, 0, 4, 4, 0]
-    values = [1, 0, 2, 0, 0, 16, 2, 0, 4]
-    number = torch.ops.syno._add_chain(values + pool, [])
-    x, y = torch.randn(2, 1, 4, 4), torch.empty(2, 1, 2, 2)
-    torch.ops.syno._run_chain([x], torch.empty(0), y, number, 2, False)
-    assert torch.equal(y, functional.max_pool2d(x, 2))
-    for given, out, batch in (
-        ([x], torch.empty(2, 1, 2, 1), 2),
-        ([x], y, 3),
-        ([x, x], y, 2),
-        ([x.double()], y, 2),
-    ):
-        with pytest.raises(RuntimeError):
-            torch.ops.syno._run_chain(given, torch.empty(0), out, number, batch, False)
-    torch.ops.syno._drop_chain(number)
-    with pytest.raises(RuntimeError, match="no such chain"):
-        torch.ops.syno._run_chain([x], torch.empty(0), y, number, 2, False)
-    refused([*values[:-1], 5, *pool])  # a result of another size
-    refused([*values, *pool[:-3], 4, 0, 0])  # windows in a map of no width
-    refused(values + pool[:-1])
-    first = chains(compiled)[0].modules_of_steps[0]
-    kernel = torch.ops.syno._kernel_at(first.key, first.epilogue)
-    step = [kernel, 0, 1, 0, -1, 1, *[0] * 9]
-    sizes = [1, 0, 2, 0, 0, 192, 2, 0, 512]
-    refused(sizes + step, [first.packed[:-1].clone(), first.channel])
-    refused(sizes + step, [first.packed, first.channel[:-1].clone()])
-    with pytest.raises(RuntimeError, match="weights for another kernel"):
-        torch.ops.syno._add_chain(sizes + step, [torch.zeros_like(first.packed), first.channel])
-    refused([*sizes[:5], 191, *sizes[6:], *step], [first.packed, first.channel])
+    refused([0, 0, 1, 5, 0, 0, 5])  # no functions
+    refused([1, 1, 1, 5, 0, 0])  # no output
+    refused([1, 1, 2, 5, 0, 0, 5])  # an input too few
+    layer = regions(compiled)[0].layers[0]
+    kernel = torch.ops.syno._kernel_at(layer.key, layer.epilogue)
+    sizes = [1, 1, 1, 192, 0, 0, 512]
+    refused(sizes, [kernel])
+    refused(sizes, [0], [layer.packed])
+    refused(sizes, [kernel], [layer.packed[:-1].clone()], match="packed of the wrong size")
+    refused(sizes, [kernel], [torch.zeros_like(layer.packed)], match="weights for another kernel")
+    refused(sizes, [kernel], [layer.packed], [torch.zeros(3).double()], match="wrong dtype")
 
 
-def test_a_chain_that_is_gone_is_dropped_when_another_is_made(net, compiled):
+@torch.no_grad()
+def test_arguments_that_a_program_does_not_take_are_refused(compiled):
+    compiled(torch.randn(2, 3, 8, 8))
+    region = regions(compiled)[0]
+    x = torch.randn(2, 3, 8, 8)
+    out = region(x)
+    number = region._number
+
+    def refused(given, to, batch):
+        with pytest.raises(RuntimeError, match="a program of kernels"):
+            torch.ops.syno._run_program(given, to, number, batch, False)
+
+    refused([x], out, 3)
+    refused([x], out, 0)
+    refused([x, x], out, 2)
+    refused([x], out[:-1], 2)
+    refused([x.double()], out, 2)
+    refused([x[..., :7]], out, 2)
+    refused([x], [out[0][:1], *out[1:]], 2)
+    lying = torch.empty(*out[0].shape[:-1], 2 * out[0].shape[-1])[..., ::2]
+    refused([x], [lying, *out[1:]], 2)
+    with pytest.raises(RuntimeError, match="no such program"):
+        torch.ops.syno._run_program([x], out, -1, 2, False)
+
+
+def test_a_program_that_is_gone_is_dropped_when_another_is_made(net, compiled):
     gone = syno.compile(net, torch.randn(1, 3, 8, 8))
     with torch.no_grad():
         gone(torch.randn(1, 3, 8, 8))
-    number = chains(gone)[0]._number
-    assert isinstance(chains(gone)[0], Chain)
+    number = regions(gone)[0]._number
     del gone
     gc.collect()
     twin = copy.deepcopy(compiled)
     with torch.no_grad():
         twin(torch.randn(1, 3, 8, 8))
-    with pytest.raises(RuntimeError, match="no such chain"):
-        torch.ops.syno._run_chain([], torch.empty(0), torch.empty(0), number, 1, False)
+    with pytest.raises(RuntimeError, match="no such program"):
+        torch.ops.syno._run_program([], [torch.empty(0)], number, 1, False)
 
 
-def test_a_chain_that_ends_while_torch_traces_leaves_no_trace(net):
+def test_a_program_that_ends_while_torch_traces_leaves_no_trace(net):
     """The garbage collector runs at any moment."""
     used = [syno.compile(net, torch.randn(1, 3, 8, 8))]
     with torch.no_grad():
