@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.compiled_region import Fast, source_of, timed
 from syno.inference.layer import TracedLayer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
-from syno.inference.passes.layers import Kept, layers_of
+from syno.inference.passes.layers import layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
 from syno.inference.regions import Region, own_copy, regions_of
@@ -41,14 +41,21 @@ _NETWORK_TOLERANCE = 1e-2
 
 
 class ReportRow(NamedTuple):
-    """A layer of the report. kernel: whether it is one; epilogue: what is part of the kernel behind
-    the operator; reason: why a layer stays PyTorch."""
+    """A layer of the report, or what is none. kernel: whether it is one; epilogue: what is part of
+    the kernel behind the operator; reason: why a layer stays PyTorch; region: whether C++ of a
+    region computes it in calls that nothing observes."""
 
     name: str
     kind: str
     kernel: bool
     epilogue: str
     reason: str
+    region: bool = False
+
+    @property
+    def by(self) -> str:
+        """What computes it."""
+        return "kernel" if self.kernel else "C++" if self.region else "PyTorch"
 
 
 class CompiledNetwork(nn.Module):
@@ -119,7 +126,7 @@ class CompiledNetwork(nn.Module):
             self.rows,
             ("layer", lambda row: row.name),
             ("kind", lambda row: row.kind),
-            ("computed by", lambda row: "kernel" if row.kernel else "PyTorch"),
+            ("computed by", lambda row: row.by),
             ("with", lambda row: row.epilogue),
             ("because~", lambda row: row.reason),
         ).without_empty()
@@ -196,7 +203,8 @@ def compile_prepared(
     stay = len(references) - len(made)
     if stay:
         warnings.warn(f"{stay} of {len(references)} layers stay PyTorch: {_why()}", stacklevel=2)
-    rows += [ReportRow(k.name, k.kind, False, "", k.reason) for k in _others(prepared)]
+    rows += [ReportRow(kept.name, kept.kind, False, "", kept.reason) for kept in prepared.kept]
+    rows += _others(prepared.graph, set() if fast is None else fast.computed)
     batched = batched_inputs(graph)
     arguments = [Argument.of(x, any_) for x, any_ in zip(inputs, batched, strict=True)]
     compiled = CompiledNetwork(graph, rows, arguments, prepared.readers, fast)
@@ -311,20 +319,26 @@ def _row(layer: TracedLayer, kernel: bool) -> ReportRow:
     return ReportRow(layer.name, layer.kind, kernel, layer.parts.text, "" if kernel else _why())
 
 
-def _others(prepared: Prepared) -> list[Kept]:
-    """Layers that stay, and all other operations by their kind."""
-    first: dict[str, list[str]] = {}
-    for node in prepared.graph.graph.nodes:
+def _others(graph: fx.GraphModule, computed: Set[str]) -> list[ReportRow]:
+    """All operations that are no layers, by their kind. computed: in regions, by name."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for node in graph.graph.nodes:
         known = node.target in CONVOLUTIONS or node.target in LINEAR_LAYERS
         if getattr(node.target, "namespace", "") == "aten" and not known:
             kind = str(node.target).removeprefix("aten.").partition(".")[0].strip("_")
-            first.setdefault(kind, []).append(module_name(node))
-    rest = [
-        Kept(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", kind, "")
-        for kind, names in first.items()
-        if not kind.startswith("sym_")
+            if not kind.startswith("sym_"):
+                found.setdefault((kind, node.name in computed), []).append(module_name(node))
+    return [
+        ReportRow(
+            names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
+            kind,
+            kernel=False,
+            epilogue="",
+            reason="",
+            region=region,
+        )
+        for (kind, region), names in found.items()
     ]
-    return [*prepared.kept, *rest]
 
 
 def _more(inputs: tuple[torch.Tensor, ...], batched: Sequence[bool]) -> tuple[torch.Tensor, ...]:

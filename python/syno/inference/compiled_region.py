@@ -187,6 +187,8 @@ class Fast:
             f"syno_region_{number}": CompiledRegion(region, source, graph)
             for number, (region, source) in enumerate(zip(regions, sources, strict=True))
         }
+        # The names of what regions compute.
+        self.computed = {node.name for region in regions for node in region.nodes}
         made = with_regions(graph, regions, self.regions)
         for node in made.graph.find_nodes(op="call_module"):
             layer = made.get_submodule(node.target)

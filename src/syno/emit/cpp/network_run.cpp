@@ -133,6 +133,8 @@ namespace {
 
 // Floats of the arena of an image; how many images a team has at the same time.
 constexpr long kArena = (@ARENA@ + 15L) / 16 * 16, kTogether = @TOGETHER@;
+// Floats that are kept for another call: 256 MiB.
+constexpr long kMostKept = 64L << 20;
 
 thread_local std::string last_error;
 
@@ -185,6 +187,10 @@ struct Works {
     return work;
   }
   void give(Work* work) {
+    if (work->arena_floats + work->workspace_floats > kMostKept) {
+      delete work;
+      return;
+    }
     const std::lock_guard<std::mutex> lock(turn);
     idle.push_back(work);
   }
