@@ -110,8 +110,8 @@ def regions_of(graph: fx.GraphModule, layers: Mapping[str, TracedLayer]) -> list
         program = lower(part, layers=layers, shared=shared)
         names = {id(layer): name for name, layer in layers.items()}
         used = [names[id(layer)] for layer in program.layers]
-        held = [channels.get((c.data_ptr(), c.numel())) for c in program.constants]
-        found.append(Region(nodes, inputs, outputs, program, used, held, shapes, sized))
+        named = [channels.get((c.data_ptr(), c.numel())) for c in program.constants]
+        found.append(Region(nodes, inputs, outputs, program, used, named, shapes, sized))
     return found
 
 
