@@ -331,8 +331,8 @@ CanonicalGraph canonicalize(const Graph& graph, const std::vector<CoordinateId>&
       for (const WeightDim& dim : step->dims) use(dim.coordinate, false);
       if (!ready) continue;
       if (step->is_contraction()) std::sort(used.begin(), used.end());
-      const int rank =
-          static_cast<int>(step->primitive) + (step->is_contraction() && keeps_all(*step) ? 1 : 0);
+      const int rank = 2 * static_cast<int>(step->primitive) +
+                       (step->is_contraction() && keeps_all(*step) ? 1 : 0);
       Key key{rank, std::move(used), step->size, step->amount, step->causal};
       if (best == nullptr || key < best_key) {
         best = &step;

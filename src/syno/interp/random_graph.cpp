@@ -177,9 +177,9 @@ class Draw {
 
   void take_step() {
     const RandomMix& mix = options_.mix;
-    const std::array<double, kPrimitiveCount> shares{mix.split,  mix.merge,   mix.shift,
-                                                     mix.expand, mix.unfold,  mix.stride,
-                                                     mix.reduce, mix.contract};
+    const std::array shares{mix.split,  mix.merge,  mix.shift,  mix.expand,
+                            mix.unfold, mix.stride, mix.reduce, mix.contract};
+    static_assert(std::tuple_size_v<decltype(shares)> == kPrimitiveCount);
     double total = 0;
     for (const double share : shares) total += share;
     double left = random_.uniform() * total;
