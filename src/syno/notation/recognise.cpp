@@ -43,6 +43,24 @@ void for_each_share(const std::vector<Offset>& offsets, const Visit& visit) {
   go(0);
 }
 
+// Calls visit(minor, major) for every way to share terms out between two forms that both have one, and offsets. The
+// smallest minor parts come first: B*(b*c) + ... reads as it is mostly written.
+template <class Visit>
+void for_each_pair(const std::vector<Term>& terms, const std::vector<Offset>& offsets,
+                   const Visit& visit) {
+  for (std::size_t chosen = 1; chosen + 1 < std::size_t{1} << terms.size(); ++chosen) {
+    Form minor;
+    Form major;
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      (((chosen >> i) & 1U) != 0 ? minor : major).terms.push_back(terms[i]);
+    for_each_share(offsets, [&](const auto& part, const auto& rest) {
+      minor.offsets = part;
+      major.offsets = rest;
+      visit(minor, major);
+    });
+  }
+}
+
 }  // namespace
 
 std::string hint_of(const Form& form, std::int64_t whole) {
@@ -376,52 +394,32 @@ std::optional<Form> Recogniser::divided(const Form& form, const Size& by) const 
 }
 
 void Recogniser::read_split(const Form& form, std::vector<NodeId>& found) {
-  const std::size_t count = form.terms.size();
-  if (count < 2) return;
-  // The smallest minor parts first: B*(b*c) + ... reads as it is mostly written.
-  for (std::size_t chosen = 1; chosen + 1 < std::size_t{1} << count; ++chosen) {
-    Form minor;
-    Form major;
-    for (std::size_t i = 0; i < count; ++i)
-      (((chosen >> i) & 1U) != 0 ? minor : major).terms.push_back(form.terms[i]);
-    for_each_share(form.offsets, [&](const auto& part, const auto& rest) {
-      spend();
-      minor.offsets = part;
-      major.offsets = rest;
-      const std::vector<NodeId> minors = readings(forms_.intern(minor));
-      for (const NodeId b : minors) {
-        const std::optional<Form> above = divided(major, extent(b));
-        if (!above) continue;
-        const std::vector<NodeId> majors = readings(forms_.intern(*above));
-        for (const NodeId a : majors) add(found, make({NodeKind::kSplit, a, b, Size(), 0}));
-      }
-    });
-  }
+  for_each_pair(form.terms, form.offsets, [&](const Form& minor, const Form& major) {
+    spend();
+    const std::vector<NodeId> minors = readings(forms_.intern(minor));
+    for (const NodeId b : minors) {
+      const std::optional<Form> above = divided(major, extent(b));
+      if (!above) continue;
+      const std::vector<NodeId> majors = readings(forms_.intern(*above));
+      for (const NodeId a : majors) add(found, make({NodeKind::kSplit, a, b, Size(), 0}));
+    }
+  });
 }
 
 void Recogniser::read_window(const Form& form, const Form& rest, const Size& window, bool causal,
                              std::vector<NodeId>& found) {
-  const std::size_t count = form.terms.size();
-  if (count < 2) return;
+  if (form.terms.size() < 2) return;
   const Form summed = forms_.at(forms_.intern(rest));
-  for (std::size_t chosen = 1; chosen + 1 < std::size_t{1} << count; ++chosen) {
-    Form minor;
-    Form major;
-    for (std::size_t i = 0; i < count; ++i)
-      (((chosen >> i) & 1U) != 0 ? minor : major).terms.push_back(form.terms[i]);
-    for_each_share(summed.offsets, [&](const auto& part, const auto& others) {
-      spend();
-      minor.offsets = part;
-      major.offsets = others;
-      const std::vector<NodeId> minors = readings(forms_.intern(minor));
-      for (const NodeId b : minors) {
-        if (extent(b) != window) continue;
-        const std::vector<NodeId> majors = readings(forms_.intern(major));
-        for (const NodeId a : majors)
-          add(found, make({NodeKind::kWindow, a, b, Size(), causal ? 1 : 0}));
-      }
-    });
-  }
+  for_each_pair(form.terms, summed.offsets, [&](const Form& minor, const Form& major) {
+    spend();
+    const std::vector<NodeId> minors = readings(forms_.intern(minor));
+    for (const NodeId b : minors) {
+      if (extent(b) != window) continue;
+      const std::vector<NodeId> majors = readings(forms_.intern(major));
+      for (const NodeId a : majors)
+        add(found, make({NodeKind::kWindow, a, b, Size(), causal ? 1 : 0}));
+    }
+  });
 }
 
 }  // namespace syno::notation

@@ -53,12 +53,7 @@ class Builder {
 
  private:
   int add_buffer(BufferKind kind, int number, int tensor) {
-    Buffer buffer;
-    buffer.kind = kind;
-    buffer.number = number;
-    buffer.shape = plan_.shape(tensor);
-    program_.buffers.push_back(std::move(buffer));
-    return static_cast<int>(program_.buffers.size()) - 1;
+    return program_.add({.kind = kind, .number = number, .shape = plan_.shape(tensor)});
   }
 
   LoopAxis axis_of(int dim) const { return {plan_.dim(dim).name, plan_.dim(dim).extent, false}; }

@@ -107,12 +107,8 @@ class Builder {
 
  private:
   int add_buffer(BufferKind kind, int number, int tensor) {
-    Buffer buffer;
-    buffer.kind = kind;
-    buffer.number = number;
-    buffer.shape = plan_.shape(tensor);
-    program_.buffers.push_back(std::move(buffer));
-    buffer_[at(tensor)] = static_cast<int>(program_.buffers.size()) - 1;
+    buffer_[at(tensor)] =
+        program_.add({.kind = kind, .number = number, .shape = plan_.shape(tensor)});
     return buffer_[at(tensor)];
   }
 
@@ -398,6 +394,11 @@ std::int64_t LoopNest::macs_in_bounds() const {
   for (const ConnectedAxes& each : connected_axes(*this))
     product = checked_multiply(product, points_in_bounds(*this, each), "MACs");
   return product;
+}
+
+int LoopProgram::add(Buffer buffer) {
+  buffers.push_back(std::move(buffer));
+  return static_cast<int>(buffers.size()) - 1;
 }
 
 std::int64_t LoopProgram::macs_in_bounds() const {

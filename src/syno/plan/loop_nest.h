@@ -82,6 +82,8 @@ struct LoopProgram {
   /// Whether dimension 0 of input and output is free, passes through every nest, and may have any size at run time.
   bool batched = false;
 
+  /// The index of a new buffer.
+  int add(Buffer buffer);
   const Buffer& buffer(int index) const { return buffers[static_cast<std::size_t>(index)]; }
   /// The MACs in bounds of the nests that depend on the input.
   std::int64_t macs_in_bounds() const;

@@ -55,6 +55,20 @@ LoopNest with_axes(const LoopNest& nest, std::vector<LoopAxis> axes, std::size_t
   return result;
 }
 
+void permute_buffer(LoopProgram& program, int buffer, const std::vector<std::size_t>& order) {
+  const auto moved = [&](auto& values) {
+    const auto old = values;
+    for (std::size_t d = 0; d < order.size(); ++d) values[d] = old[order[d]];
+  };
+  moved(program.buffers[at(buffer)].shape);
+  for (LoopNest& nest : program.nests) {
+    if (nest.store.buffer == buffer) moved(nest.store.index);
+    for (Access& operand : nest.operands) {
+      if (operand.buffer == buffer) moved(operand.index);
+    }
+  }
+}
+
 LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block) {
   std::vector<LoopAxis> axes = nest.axes;
   axes[at(axis)].extent /= block;

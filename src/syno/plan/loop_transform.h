@@ -20,6 +20,9 @@ LoopNest split_axis(const LoopNest& nest, int axis, std::int64_t block);
 /// With the axes `outer` and `inner` as one in the place of `stays`, which is one of them.
 LoopNest joined_axes(const LoopNest& nest, int outer, int inner, int stays);
 
+/// Puts dimension `order[d]` of a buffer at place d, wherever it is stored and read.
+void permute_buffer(LoopProgram& program, int buffer, const std::vector<std::size_t>& order);
+
 /// Without the axis of the batch, for programs that are `batched`: the nest of one image, which reads and stores at
 /// index 0 of dimension 0.
 LoopNest without_batch(const LoopProgram& program, const LoopNest& nest);

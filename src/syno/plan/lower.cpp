@@ -78,7 +78,7 @@ class Lowering {
   Dims dims_of(StepSet reduces) const {
     Dims found;
     for (std::size_t s = 0; s < network_.step_count(); ++s) {
-      if ((reduces & (StepSet{1} << s)) != 0) found.push_back(network_.step(s).out[0]);
+      if ((reduces & step_bit(s)) != 0) found.push_back(network_.step(s).out[0]);
     }
     return found;
   }

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
-constexpr StepSet bit(std::size_t step) {
-  return StepSet{1} << step;
-}
-
 }  // namespace
 
 Network::Network(const Operator& op, const Values& values) : op_(op) {
@@ -45,7 +41,7 @@ Network::Network(const Operator& op, const Values& values) : op_(op) {
   weight_of_step_.assign(g.steps().size(), 0);
   for (std::size_t s = 0; s < g.steps().size(); ++s) {
     const Step& step = g.steps()[s];
-    if (step.is_repetition()) expands_ |= bit(s);
+    if (step.is_repetition()) expands_ |= step_bit(s);
     if (!step.is_view()) continue;
     for (int j = 0; j < primitive_info(step.primitive).consumes; ++j)
       consumer_[at(step.in[static_cast<std::size_t>(j)])] = static_cast<int>(s);
@@ -95,7 +91,7 @@ std::int64_t Network::elements(const CoordinateSet& dims) const {
 }
 
 StepSet Network::all_steps() const {
-  return step_count() == kMaxPlanSteps ? ~StepSet{0} : bit(step_count()) - 1;
+  return step_count() == kMaxPlanSteps ? ~StepSet{0} : step_bit(step_count()) - 1;
 }
 
 CoordinateSet Network::input_dims() const {
@@ -114,7 +110,7 @@ bool Network::is_reduce(std::size_t s) const {
 
 bool Network::consumed_later(CoordinateId id, StepSet done) const {
   const int consumer = consumer_[at(id)];
-  return consumer >= 0 && (done & bit(static_cast<std::size_t>(consumer))) == 0;
+  return consumer >= 0 && (done & step_bit(static_cast<std::size_t>(consumer))) == 0;
 }
 
 CoordinateSet Network::weight_dims(std::size_t weight, StepSet done) const {
@@ -127,7 +123,7 @@ CoordinateSet Network::weight_dims(std::size_t weight, StepSet done) const {
     open.pop_back();
     const std::int16_t producer = graph().coordinate(id).step;
     const bool replaced = producer >= 0 && step(static_cast<std::size_t>(producer)).is_view() &&
-                          (done & bit(static_cast<std::size_t>(producer))) != 0;
+                          (done & step_bit(static_cast<std::size_t>(producer))) != 0;
     if (!replaced) {
       dims.set(at(id));
       continue;
@@ -148,16 +144,32 @@ bool Network::view_ready(std::size_t s, StepSet done) const {
   return true;
 }
 
+CoordinateSet Network::summed_dims(StepSet reduces) const {
+  CoordinateSet dims;
+  for (; reduces != 0; reduces &= reduces - 1)
+    dims.set(at(step(static_cast<std::size_t>(std::countr_zero(reduces))).out[0]));
+  return dims;
+}
+
+StepSet Network::reduces_in(StepSet reduces, const CoordinateSet& dims) const {
+  StepSet found = 0;
+  for (; reduces != 0; reduces &= reduces - 1) {
+    const auto s = static_cast<std::size_t>(std::countr_zero(reduces));
+    if (dims[at(step(s).out[0])]) found |= step_bit(s);
+  }
+  return found;
+}
+
 StepSet Network::ready_reduces(StepSet done) const {
   CoordinateSet waiting;
   for (std::size_t s = 0; s < step_count(); ++s) {
-    if (is_contraction(s) && (done & bit(s)) == 0) waiting |= weight_dims(weight_of(s), done);
+    if (is_contraction(s) && (done & step_bit(s)) == 0) waiting |= weight_dims(weight_of(s), done);
   }
   StepSet ready = 0;
   for (std::size_t s = 0; s < step_count(); ++s) {
-    if (!is_reduce(s) || (done & bit(s)) != 0) continue;
+    if (!is_reduce(s) || (done & step_bit(s)) != 0) continue;
     const CoordinateId id = step(s).out[0];
-    if (!consumed_later(id, done) && !waiting[at(id)]) ready |= bit(s);
+    if (!consumed_later(id, done) && !waiting[at(id)]) ready |= step_bit(s);
   }
   return ready;
 }
@@ -170,7 +182,7 @@ bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& d
   const CoordinateId id = step(s).out[0];
   if (!step(s).info().slides() || data[at(id)]) return false;
   for (std::size_t other = 0; other < step_count(); ++other) {
-    if (is_contraction(other) && (done & bit(other)) == 0 &&
+    if (is_contraction(other) && (done & step_bit(other)) == 0 &&
         weight_dims(weight_of(other), done)[at(id)]) {
       return false;
     }
@@ -181,7 +193,7 @@ bool Network::unfold_is_bare(std::size_t s, StepSet done, const CoordinateSet& d
 CoordinateSet Network::closed(StepSet done) const {
   CoordinateSet result;
   for (std::size_t s = 0; s < step_count(); ++s) {
-    if ((done & bit(s)) != 0 || !step(s).is_view()) continue;
+    if ((done & step_bit(s)) != 0 || !step(s).is_view()) continue;
     const Step& view = step(s);
     const int count = view.info().slides() ? 1 : view.info().consumes;
     for (int j = 0; j < count; ++j) result.set(at(view.in[static_cast<std::size_t>(j)]));

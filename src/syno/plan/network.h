@@ -25,6 +25,10 @@ inline constexpr std::size_t kMaxPlanCoordinates = 192;
 using StepSet = std::uint64_t;
 using CoordinateSet = std::bitset<kMaxPlanCoordinates>;
 
+constexpr StepSet step_bit(std::size_t step) {
+  return StepSet{1} << step;
+}
+
 /// Calls visit(id) for every coordinate of `dims`, ascending.
 template <class Visit>
 void for_each_coordinate(const CoordinateSet& dims, const Visit& visit) {
@@ -69,6 +73,9 @@ class Network {
   /// How many contractions have the most common dimensions of a weight.
   std::size_t most_equal() const { return most_equal_; }
   bool is_reduce(std::size_t step) const;
+  /// The coordinates of some Reduces, and those of the Reduces whose coordinates are in `dims`.
+  CoordinateSet summed_dims(StepSet reduces) const;
+  StepSet reduces_in(StepSet reduces, const CoordinateSet& dims) const;
 
   /// Whether all later steps that use what the view `step` produced are done.
   bool view_ready(std::size_t step, StepSet done) const;

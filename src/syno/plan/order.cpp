@@ -20,32 +20,9 @@ constexpr std::size_t kMaxMoves = 2'000'000;
 constexpr std::size_t kFewSets = 200;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
-constexpr StepSet bit(std::size_t step) {
-  return StepSet{1} << step;
-}
-
 std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? kSaturated : sum;
-}
-
-CoordinateSet summed_dims(const Network& network, StepSet reduces) {
-  CoordinateSet dims;
-  for (; reduces != 0; reduces &= reduces - 1) {
-    const auto s = static_cast<std::size_t>(std::countr_zero(reduces));
-    dims.set(static_cast<std::size_t>(network.step(s).out[0]));
-  }
-  return dims;
-}
-
-// The subset of `reduces` whose coordinates are in `data`.
-StepSet reduces_in(const Network& network, StepSet reduces, const CoordinateSet& data) {
-  StepSet found = 0;
-  for (; reduces != 0; reduces &= reduces - 1) {
-    const auto s = static_cast<std::size_t>(std::countr_zero(reduces));
-    if (data[static_cast<std::size_t>(network.step(s).out[0])]) found |= bit(s);
-  }
-  return found;
 }
 
 // The weights that wait in a state: every move from it is priced with their dimensions.
@@ -54,13 +31,13 @@ class Waiting {
   Waiting(const Network& network, StepSet done) : network_(network) {
     for (std::size_t s = 0; s < network.step_count(); ++s) {
       if (network.is_contraction(s)) {
-        if ((done & bit(s)) == 0) dims_[s] = network.weight_dims(network.weight_of(s), done);
+        if ((done & step_bit(s)) == 0) dims_[s] = network.weight_dims(network.weight_of(s), done);
         all_ |= dims_[s];
         before_[s] = all_;
       } else {
         before_[s] = all_;
-        if (network.is_reduce(s) && (done & bit(s)) == 0 && network.is_open(s, done))
-          open_reduces_ |= bit(s);
+        if (network.is_reduce(s) && (done & step_bit(s)) == 0 && network.is_open(s, done))
+          open_reduces_ |= step_bit(s);
       }
     }
     CoordinateSet behind;
@@ -83,7 +60,7 @@ class Waiting {
     StepSet ready = open_reduces_;
     for (StepSet left = open_reduces_; left != 0; left &= left - 1) {
       const auto s = static_cast<std::size_t>(std::countr_zero(left));
-      if (held[static_cast<std::size_t>(network_.step(s).out[0])]) ready &= ~bit(s);
+      if (held[static_cast<std::size_t>(network_.step(s).out[0])]) ready &= ~step_bit(s);
     }
     return ready;
   }
@@ -162,12 +139,13 @@ Cost operator+(const Cost& a, const Cost& b) {
 
 bool waits_for_equal(const Network& network, std::size_t step, StepSet done) {
   const int equal = network.equal_before(step);
-  return equal >= 0 && (done & bit(static_cast<std::size_t>(equal))) == 0;
+  return equal >= 0 && (done & step_bit(static_cast<std::size_t>(equal))) == 0;
 }
 
 StepSet executed_by(const PlanMove& move) {
   StepSet steps = move.reduces | move.folded | move.offline;
-  if (move.kind == MoveKind::kView || move.kind == MoveKind::kContraction) steps |= bit(move.step);
+  if (move.kind == MoveKind::kView || move.kind == MoveKind::kContraction)
+    steps |= step_bit(move.step);
   return steps;
 }
 
@@ -177,13 +155,13 @@ std::vector<PricedMove> moves_from(const Network& network, StepSet done, const C
   const Waiting waiting(network, done);
   const CoordinateSet closed = network.closed(done);
   for (std::size_t s = 0; s < network.step_count(); ++s) {
-    if ((done & bit(s)) != 0) continue;
+    if ((done & step_bit(s)) != 0) continue;
     if (network.is_contraction(s)) {
       if (equal_in_order && waits_for_equal(network, s, done)) continue;
       if ((waiting.dims(s) & closed).any()) continue;
       const CoordinateSet all = data | waiting.dims(s);
-      const StepSet reduces = reduces_in(network, waiting.ready_reduces_without(s), all);
-      const CoordinateSet left = all & ~summed_dims(network, reduces);
+      const StepSet reduces = network.reduces_in(waiting.ready_reduces_without(s), all);
+      const CoordinateSet left = all & ~network.summed_dims(reduces);
       moves.push_back({{MoveKind::kContraction, s, reduces},
                        {network.elements(all), network.elements(left)},
                        left});
@@ -194,12 +172,12 @@ std::vector<PricedMove> moves_from(const Network& network, StepSet done, const C
     }
   }
   const StepSet ready = waiting.ready_reduces();
-  if (const StepSet sums = reduces_in(network, ready, data); sums != 0) {
-    const CoordinateSet left = data & ~summed_dims(network, sums);
+  if (const StepSet sums = network.reduces_in(ready, data); sums != 0) {
+    const CoordinateSet left = data & ~network.summed_dims(sums);
     moves.push_back(
         {{MoveKind::kSum, 0, sums}, {network.elements(data), network.elements(left)}, left});
   }
-  if (const StepSet scales = ready & ~reduces_in(network, ready, data); scales != 0) {
+  if (const StepSet scales = ready & ~network.reduces_in(ready, data); scales != 0) {
     const std::int64_t elements = network.elements(data);
     moves.push_back({{MoveKind::kScale, 0, scales}, {elements, elements}, data});
   }

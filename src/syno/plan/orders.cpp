@@ -24,28 +24,6 @@ constexpr std::size_t kMoveWork = 32;
 constexpr std::size_t kFewHistories = 400;
 constexpr std::int64_t kSaturated = std::numeric_limits<std::int64_t>::max();
 
-constexpr StepSet bit(std::size_t step) {
-  return StepSet{1} << step;
-}
-
-CoordinateSet reduced(const Network& network, StepSet reduces) {
-  CoordinateSet dims;
-  for (; reduces != 0; reduces &= reduces - 1) {
-    const auto s = static_cast<std::size_t>(std::countr_zero(reduces));
-    dims.set(static_cast<std::size_t>(network.step(s).out[0]));
-  }
-  return dims;
-}
-
-StepSet reduces_in(const Network& network, StepSet reduces, const CoordinateSet& dims) {
-  StepSet found = 0;
-  for (StepSet left = reduces; left != 0; left &= left - 1) {
-    const auto s = static_cast<std::size_t>(std::countr_zero(left));
-    if (dims[static_cast<std::size_t>(network.step(s).out[0])]) found |= bit(s);
-  }
-  return found;
-}
-
 // Whether the view `s` only re-indexes the tensors that it touches, or makes them smaller.
 bool only_reindexes(const Network& network, std::size_t s, StepSet done,
                     const CoordinateSet& data) {
@@ -59,7 +37,7 @@ bool only_reindexes(const Network& network, std::size_t s, StepSet done,
   if (!both_or_none(data)) return false;
   if (data[static_cast<std::size_t>(view.out[0])]) return true;
   for (std::size_t other = 0; other < network.step_count(); ++other) {
-    if (network.is_contraction(other) && (done & bit(other)) == 0 &&
+    if (network.is_contraction(other) && (done & step_bit(other)) == 0 &&
         !both_or_none(network.weight_dims(network.weight_of(other), done)))
       return false;
   }
@@ -77,7 +55,7 @@ std::uint64_t hash_of(const CoordinateSet& dims) {
 // The hash of a history that goes on with `move` on data of dimensions `data`.
 std::uint64_t after(std::uint64_t computed, const PlanMove& move, const CoordinateSet& data) {
   if (move.kind == MoveKind::kView) return computed;
-  const StepSet steps = move.kind == MoveKind::kContraction ? move.folded | bit(move.step) : 0;
+  const StepSet steps = move.kind == MoveKind::kContraction ? move.folded | step_bit(move.step) : 0;
   computed = mix_words(computed, static_cast<std::uint64_t>(move.kind) + 1);
   computed = mix_words(computed, steps);
   computed = mix_words(computed, move.reduces);
@@ -95,8 +73,8 @@ void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
   StepSet open = 0;
   const CoordinateSet closed = network.closed(done);
   for (std::size_t s = 0; s < network.step_count(); ++s) {
-    if ((done & bit(s)) != 0) continue;
-    if (network.is_reduce(s) && network.is_open(s, done)) open |= bit(s);
+    if ((done & step_bit(s)) != 0) continue;
+    if (network.is_reduce(s) && network.is_open(s, done)) open |= step_bit(s);
     if (!network.is_contraction(s)) continue;
     const CoordinateSet waits = network.weight_dims(network.weight_of(s), done);
     if (ready.size() < kMaxFolded && (waits & closed).none()) {
@@ -117,24 +95,24 @@ void add_folded(const Network& network, StepSet done, const CoordinateSet& data,
         held |= dims_of[i];
         continue;
       }
-      const StepSet chosen = first ? 0 : move.folded | bit(move.step);
+      const StepSet chosen = first ? 0 : move.folded | step_bit(move.step);
       in_order = in_order && !waits_for_equal(network, ready[i], done | chosen);
       dims |= dims_of[i];
       if (first) {
         move.step = ready[i];
       } else {
-        move.folded |= bit(ready[i]);
+        move.folded |= step_bit(ready[i]);
       }
       first = false;
     }
     if (equal_in_order && !in_order) continue;
-    const StepSet sums = open & ~reduces_in(network, open, held);
-    move.offline = reduces_in(network, sums, dims & ~data);
+    const StepSet sums = open & ~network.reduces_in(open, held);
+    move.offline = network.reduces_in(sums, dims & ~data);
     if (move.folded == 0 && move.offline == 0) continue;
-    dims &= ~reduced(network, move.offline);
+    dims &= ~network.summed_dims(move.offline);
     const CoordinateSet all = data | dims;
-    move.reduces = reduces_in(network, sums & ~move.offline, all);
-    const CoordinateSet left = all & ~reduced(network, move.reduces);
+    move.reduces = network.reduces_in(sums & ~move.offline, all);
+    const CoordinateSet left = all & ~network.summed_dims(move.reduces);
     moves.push_back({move, {network.elements(all), network.elements(left)}, left});
   }
 }
@@ -295,11 +273,11 @@ std::uint64_t computation(const Network& network, const Order& order) {
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t s = 0; s < network.step_count(); ++s) {
-        if ((after_set & bit(s)) != 0 || !network.view_ready(s, after_set) ||
+        if ((after_set & step_bit(s)) != 0 || !network.view_ready(s, after_set) ||
             !only_reindexes(network, s, after_set, dims))
           continue;
         dims = network.after_view(s, after_set, dims);
-        after_set |= bit(s);
+        after_set |= step_bit(s);
         changed = true;
       }
     }
@@ -310,12 +288,12 @@ std::uint64_t computation(const Network& network, const Order& order) {
     if (move.kind == MoveKind::kView) {
       data = network.after_view(move.step, done, data);
     } else if (move.kind == MoveKind::kContraction) {
-      for (StepSet left = move.folded | bit(move.step); left != 0; left &= left - 1)
+      for (StepSet left = move.folded | step_bit(move.step); left != 0; left &= left - 1)
         data |= network.weight_dims(
             network.weight_of(static_cast<std::size_t>(std::countr_zero(left))), done);
-      data &= ~reduced(network, move.offline);
+      data &= ~network.summed_dims(move.offline);
     }
-    data &= ~reduced(network, move.reduces);
+    data &= ~network.summed_dims(move.reduces);
     done |= executed_by(move);
   }
   return computed;

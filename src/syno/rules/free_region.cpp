@@ -136,6 +136,13 @@ std::optional<Graph> with_ascending_merges(const Specification& spec, const Grap
   return rebuild.graph();
 }
 
+std::optional<Graph> ascending_merges_rewrite(const RuleContext& context) {
+  const Graph rejected = whole(context);
+  const FreeRegion region = free_region(rejected, rejected.steps().back().out[0]);
+  if (has_ascending_merges(context.spec, rejected, region)) return std::nullopt;
+  return with_ascending_merges(context.spec, rejected, region, context.guard);
+}
+
 bool has_ascending_merges(const Specification& spec, const Graph& graph, const FreeRegion& region) {
   int roots = graph.coordinate(region.leaves.front()).free == kFreeReduction ? 0 : 1;
   Size block;

@@ -38,6 +38,9 @@ bool smaller_block(const Specification& spec, const Size& a, const Size& b);
 std::optional<Graph> with_ascending_merges(const Specification& spec, const Graph& graph,
                                            const FreeRegion& region, Guard* guard);
 
+/// Rule::rewrite of rules that keep this form of the region around the last step's first result.
+std::optional<Graph> ascending_merges_rewrite(const RuleContext& context);
+
 /// Whether the region has that form.
 bool has_ascending_merges(const Specification& spec, const Graph& graph, const FreeRegion& region);
 

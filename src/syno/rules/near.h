@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "syno/graph/graph.h"
+#include "syno/rules/forms.h"
 #include "syno/rules/rule.h"
 
 namespace syno {
@@ -25,5 +26,11 @@ std::int64_t value_of(const Size& size, const Values& values);
 /// Whether at most kNearShareInLayer of the outputs differ under every binding, and at most kNearShare if its primary
 /// sizes are much larger. `share` is Rule::share.
 bool is_near(const RuleContext& context, double (*share)(const RuleContext&, const Values&));
+
+/// Rule::matches of an approximate rule that is its forms.
+template <const Forms& forms, double (*share)(const RuleContext&, const Values&)>
+bool near_form_matches(const RuleContext& context) {
+  return form_matches<forms>(context) && is_near(context, share);
+}
 
 }  // namespace syno

@@ -107,28 +107,14 @@ class Scheduler {
       if (readers.size() != 1) continue;
       const std::vector<std::size_t> order =
           layout(program_, program_.nests[p], *readers[0], cache_floats_);
-      if (!order.empty()) permute(buffer, order);
+      if (!order.empty()) permute_buffer(program_, buffer, order);
     }
   }
 
   void set_order(const char* what, int buffer, const std::vector<int>& order) {
     if (order.empty()) return;
     check_order(what, order, program_.buffer(buffer).shape.size(), program_.batched);
-    permute(buffer, {order.begin(), order.end()});
-  }
-
-  void permute(int buffer, const std::vector<std::size_t>& order) {
-    const auto moved = [&](auto& values) {
-      auto old = values;
-      for (std::size_t d = 0; d < order.size(); ++d) values[d] = old[order[d]];
-    };
-    moved(program_.buffers[at(buffer)].shape);
-    for (LoopNest& nest : program_.nests) {
-      if (nest.store.buffer == buffer) moved(nest.store.index);
-      for (Access& operand : nest.operands) {
-        if (operand.buffer == buffer) moved(operand.index);
-      }
-    }
+    permute_buffer(program_, buffer, {order.begin(), order.end()});
   }
 
   // --- what runs how ----------------------------------------------------------------------------------------------
@@ -271,14 +257,8 @@ class Scheduler {
   }
 
   int add_panel(const std::vector<std::int64_t>& shape, bool from_weights, Element element) {
-    Buffer panel;
-    panel.kind = BufferKind::kValue;
-    panel.number = -1;
-    panel.shape = shape;
-    panel.from_weights = from_weights;
-    program_.buffers.push_back(panel);
     elements_.push_back(element);
-    return static_cast<int>(program_.buffers.size()) - 1;
+    return program_.add({.shape = shape, .from_weights = from_weights});
   }
 
   bool is_separable(const Contraction& c) const {

@@ -62,14 +62,10 @@ class Stepper {
   // --- buffers ----------------------------------------------------------------------------------------------------
 
   int add_buffer(const std::vector<std::int64_t>& shape, bool kept = false) {
-    Buffer buffer;
-    buffer.kind = BufferKind::kValue;
-    buffer.number = -1;
-    buffer.shape = shape;
-    program_.buffers.push_back(buffer);
+    const int added = program_.add({.shape = shape});
     kept_.resize(program_.buffers.size(), false);
     kept_.back() = kept;
-    return static_cast<int>(program_.buffers.size()) - 1;
+    return added;
   }
 
   // --- axes -------------------------------------------------------------------------------------------------------
@@ -127,7 +123,7 @@ class Stepper {
       if (std::find(order.begin(), order.end(), d) == order.end()) all.push_back(d);
     }
     all.insert(all.end(), order.begin(), order.end());
-    permute(buffer, all);
+    permute_buffer(program_, buffer, {all.begin(), all.end()});
   }
 
   // The dimension that a reader has under its vectors, when it stores to a tensor whose order is given; or -1.
@@ -149,21 +145,6 @@ class Stepper {
       }
     }
     return wanted;
-  }
-
-  // Dimension `order[d]` comes at place d.
-  void permute(int buffer, const std::vector<int>& order) {
-    const auto moved = [&](auto& values) {
-      const auto old = values;
-      for (std::size_t d = 0; d < order.size(); ++d) values[d] = old[at(order[d])];
-    };
-    moved(program_.buffers[at(buffer)].shape);
-    for (LoopNest& nest : program_.nests) {
-      if (nest.store.buffer == buffer) moved(nest.store.index);
-      for (Access& operand : nest.operands) {
-        if (operand.buffer == buffer) moved(operand.index);
-      }
-    }
   }
 
   // --- how a nest runs --------------------------------------------------------------------------------------------

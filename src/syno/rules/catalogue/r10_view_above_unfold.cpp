@@ -48,16 +48,6 @@ double merge_share(const RuleContext& c, const Values& values) {
                    value_of(c.step.size, values), values);
 }
 
-bool shift_matches(const RuleContext& c) {
-  return form_below<kShift>(c) != nullptr && is_near(c, shift_share);
-}
-bool split_matches(const RuleContext& c) {
-  return form_below<kSplit>(c) != nullptr && is_near(c, split_share);
-}
-bool merge_matches(const RuleContext& c) {
-  return form_below<kMerge>(c) != nullptr && is_near(c, merge_share);
-}
-
 }  // namespace
 
 const Rule kShiftAboveUnfold{
@@ -76,7 +66,7 @@ Soundness: approximate. For a window K and a Shift by d, K - 1 + d of the positi
 Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; shift(c, 1) is rejected; shift(h, 1) -> u; unfold(u, r) is kept.)",
     .steps = {Primitive::kShift},
-    .matches = shift_matches,
+    .matches = near_form_matches<kShift, shift_share>,
     .rewrite = form_rewrite<kShift>,
     .share = shift_share,
     .version = "ae9e92f0",
@@ -98,7 +88,7 @@ Soundness: approximate. Of the positions in a block of B, K - 1 differ. Lost are
 Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; split(i, c) is rejected; split(i, h) -> t; unfold(t, r) is kept.)",
     .steps = {Primitive::kSplit},
-    .matches = split_matches,
+    .matches = near_form_matches<kSplit, split_share>,
     .rewrite = form_rewrite<kSplit>,
     .share = split_share,
     .version = "7232901c",
@@ -121,7 +111,7 @@ Soundness: approximate. Of the positions in a block of B, K - 1 differ. Lost are
 Status:    unreleased, new after 0.1
 Example:   unfold(h, r:[k]) -> c; merge(c, g) is rejected; merge(h, g) -> q, m; unfold(m, r) is kept.)",
     .steps = {Primitive::kMerge},
-    .matches = merge_matches,
+    .matches = near_form_matches<kMerge, merge_share>,
     .rewrite = form_rewrite<kMerge>,
     .share = merge_share,
     .version = "38ef263e",

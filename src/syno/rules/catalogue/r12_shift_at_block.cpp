@@ -32,13 +32,6 @@ double merge_share(const RuleContext& c, const Values& values) {
                    values);
 }
 
-bool split_matches(const RuleContext& c) {
-  return form_below<kSplit>(c) != nullptr && is_near(c, split_share);
-}
-bool merge_matches(const RuleContext& c) {
-  return form_below<kMerge>(c) != nullptr && is_near(c, merge_share);
-}
-
 }  // namespace
 
 const Rule kShiftAboveSplit{
@@ -57,7 +50,7 @@ Status:    unreleased, new after 0.1
 Example:   split(i, h) -> t; shift(t, 1) is rejected; shift(h, 1) -> u; split(i, u) is kept; with a block of s=2 both
            are kept.)",
     .steps = {Primitive::kShift},
-    .matches = split_matches,
+    .matches = near_form_matches<kSplit, split_share>,
     .rewrite = form_rewrite<kSplit>,
     .share = split_share,
     .version = "af38ab24",
@@ -80,7 +73,7 @@ Status:    unreleased, new after 0.1
 Example:   shift(h, 1) -> u; merge(u, g) is rejected; merge(h, g) -> q, m; shift(m, 1) is kept; with a block of s=2
            both are kept.)",
     .steps = {Primitive::kMerge},
-    .matches = merge_matches,
+    .matches = near_form_matches<kMerge, merge_share>,
     .rewrite = form_rewrite<kMerge>,
     .share = merge_share,
     .version = "34c008ac",

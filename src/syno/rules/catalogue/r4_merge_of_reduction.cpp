@@ -14,13 +14,6 @@ std::optional<Graph> rewrite(const RuleContext& c) {
   return with_reduces(rejected, free_region(rejected, rejected.steps().back().out[0]), c.guard);
 }
 
-std::optional<Graph> merged_rewrite(const RuleContext& c) {
-  const Graph rejected = whole(c);
-  const FreeRegion region = free_region(rejected, rejected.steps().back().out[0]);
-  if (has_ascending_merges(c.spec, rejected, region)) return std::nullopt;
-  return with_ascending_merges(c.spec, rejected, region, c.guard);
-}
-
 }  // namespace
 
 const Rule kMergeOfReduction{
@@ -56,7 +49,7 @@ Status:    unreleased, new after 0.1
 Example:   One of merge(r:[C_in], s) and merge(r, s^-1*C_in) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = matches,
-    .rewrite = merged_rewrite,
+    .rewrite = ascending_merges_rewrite,
     .version = "038f0a97",
 };
 

@@ -28,13 +28,6 @@ bool split_matches(const RuleContext& c) {
   return major.free >= 0 && major.free == minor.free && major.weights == minor.weights;
 }
 
-std::optional<Graph> rewrite(const RuleContext& c) {
-  const Graph rejected = whole(c);
-  const FreeRegion region = free_region(rejected, rejected.steps().back().out[0]);
-  if (has_ascending_merges(c.spec, rejected, region)) return std::nullopt;
-  return with_ascending_merges(c.spec, rejected, region, c.guard);
-}
-
 }  // namespace
 
 const Rule kShiftOfUnordered{
@@ -71,7 +64,7 @@ Status:    stable since 0.1
 Example:   One of merge(o, g) and merge(o, g^-1*C_out) is kept.)",
     .steps = {Primitive::kMerge},
     .matches = merge_matches,
-    .rewrite = rewrite,
+    .rewrite = ascending_merges_rewrite,
     .version = "8124ccb5",
 };
 
@@ -89,7 +82,7 @@ Status:    stable since 0.1
 Example:   merge(o, g) -> q, m; split(m, q) is rejected (a channel shuffle of the output).)",
     .steps = {Primitive::kSplit},
     .matches = split_matches,
-    .rewrite = rewrite,
+    .rewrite = ascending_merges_rewrite,
     .version = "451cc7ed",
 };
 
