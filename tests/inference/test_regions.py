@@ -132,6 +132,22 @@ def test_inputs_that_all_samples_share():
             compiled(torch.randn(1, 3, 6), bias, ids + 1)
 
 
+def test_samples_that_are_added_leave_layers_to_themselves():
+    class Longer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(6, 6)
+
+        def forward(self, x):
+            return torch.relu(self.layer(functional.pad(x, (0, 0, 0, 0, 0, 2)))).sum((1, 2))
+
+    net = Longer().eval()
+    compiled = syno.compile(net, torch.randn(2, 4, 6))
+    with torch.no_grad():
+        x = torch.randn(3, 4, 6)
+        torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-4)
+
+
 def test_a_network_that_changes_its_input_has_no_regions():
     class Changes(nn.Module):
         def __init__(self):

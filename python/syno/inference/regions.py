@@ -17,7 +17,7 @@ from syno._util.errors import UserError
 from syno.inference.layer import TracedLayer
 from syno.inference.library.lower import IDS, VIEWS, lower, nodes_with_code
 from syno.inference.library.program import Program
-from syno.inference.samples.place import SamplePlace, batch_of, factor
+from syno.inference.samples.place import Meets, SamplePlace, batch_of, factor
 from syno.inference.samples.proof import places_of_values
 from syno.inference.samples.single import for_one
 from syno.inference.trace import attribute, batched_inputs, copied
@@ -88,7 +88,8 @@ def regions_of(graph: fx.GraphModule, layers: Mapping[str, TracedLayer]) -> list
         places = places_of_values(graph)
         try:
             for_one(one)
-        except UserError:  # a value has another number of dimensions for one sample
+        except (UserError, Meets):
+            # A value has another number of dimensions for one sample, or a size of its own.
             return []
     code = nodes_with_code(one, layers)
     parts = _Parts(graph, {node for node in places if single.get(node) in code}, places, batch)
