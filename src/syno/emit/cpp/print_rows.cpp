@@ -472,7 +472,7 @@ class RowPrinter {
     if (!ends_.epilogue) {
       out_.line("store_part(" + to + ", " + stored);
     } else if (has_one_channel()) {
-      out_.line("store_end(" + epilogue_of_lanes(names) + ", " + to + ", " + stored);
+      out_.line("store_end(" + epilogue_of_lanes(std::move(names)) + ", " + to + ", " + stored);
     } else {
       out_.line("float* const from = " + to + ";");
       out_.line("scatter_end(epilogue, from, turns.at[c], " + left +
