@@ -293,10 +293,10 @@ def test_the_clock_counts_only_the_steps_of_this_run(monkeypatch: pytest.MonkeyP
 # Presets and models.
 
 
-PRESETS = slow_but(syno.Specification.presets(), "paper/resnet18", "paper/vit", "paper/readme")
+EVERY_PRESET = slow_but(syno.Specification.presets(), "paper/resnet18", "paper/vit", "paper/readme")
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", EVERY_PRESET)
 def test_every_preset_works_in_sample_and_enumerate(preset: str) -> None:
     sampled = invoke("sample", "--preset", preset, "--count", "1", "--max-nodes", "2000")
     assert sampled.exit_code == 0, sampled.output
