@@ -141,6 +141,27 @@ def test_a_wrong_kernel_is_found_and_named(net, monkeypatch):
 
 
 @torch.no_grad()
+def test_a_dimension_may_have_any_small_size_beside_the_batch():
+    """Sizes are compared while a network is traced, and that fixes the batch if they are alike."""
+
+    class Attends(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(5, 1, batch_first=True)
+
+        def forward(self, x):
+            x = x.chunk(2, 2)[0].select(1, 0)
+            return self.attention(x, x, x)[0]
+
+    for size in (2, 3, 5):
+        net = Attends().eval()
+        compiled = syno.compile(net, torch.randn(2, 4, 2 * size, 5))
+        for batch in (1, 3, 4):
+            x = torch.randn(batch, 4, 2 * size, 5)
+            close(compiled(x), net(x))
+
+
+@torch.no_grad()
 def test_layers_stay_pytorch_without_a_compiler(monkeypatch):
     net = nn.Sequential(nn.Conv2d(3, 5, 3, padding=1), nn.ReLU()).eval()
     x = torch.randn(2, 3, 7, 11)  # no other test compiles this

@@ -132,6 +132,41 @@ def test_inputs_that_all_samples_share():
             compiled(torch.randn(1, 3, 6), bias, ids + 1)
 
 
+class Beside(nn.Module):
+    """A layer, and beside it a value that `made` computes of the samples and its result."""
+
+    def __init__(self, made):
+        super().__init__()
+        self.layer = nn.Linear(6, 6)
+        self.token = nn.Parameter(torch.randn(1, 6))
+        self.made = made
+
+    def forward(self, x):
+        y = torch.relu(self.layer(x))
+        return y, self.made(self, x, y)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda net, x, y: y + torch.arange(x.shape[0])[:, None],
+        lambda net, x, y: y.view(x.shape[0] * 2, 3) + torch.ones(x.shape[0] * 2, 3).cumsum(0),
+        lambda net, x, y: net.layer(net.token.expand(x.shape[0], -1)) + y.sort(1).values,
+        lambda net, x, y: y[:, :0],
+        lambda net, x, y: torch.cat([y[:, :0].sort(1).values, y], 1),
+    ],
+    ids=["numbers of samples", "a count of rows", "a token", "nothing", "nothing from outside"],
+)
+def test_what_depends_on_the_batch_or_is_empty_lies_outside(made):
+    net = Beside(made).eval()
+    compiled = syno.compile(net, torch.randn(2, 6))
+    with torch.no_grad():
+        for batch in (1, 4):
+            x = torch.randn(batch, 6)
+            same(compiled(x), net(x))
+    assert len(regions(compiled)) >= 1
+
+
 def test_samples_that_are_added_leave_layers_to_themselves():
     class Longer(nn.Module):
         def __init__(self):

@@ -98,9 +98,10 @@ def regions_of(graph: fx.GraphModule, layers: Mapping[str, TracedLayer]) -> list
         for name, layer in layers.items()
         if (held := layer.held_channel) is not None
     }
+    names = {id(layer): name for name, layer in layers.items()}
     found = []
-    for level, nodes in parts.by_level().items():
-        inputs, outputs = parts.boundary(level, nodes)
+    for nodes in parts.by_level():
+        inputs, outputs = parts.boundary(nodes)
         part = _extracted(one, *([single[n] for n in each] for each in (nodes, inputs, outputs)))
         shared = {single[n].name for n in inputs if parts.shared(n)}
         sized = None
@@ -109,7 +110,6 @@ def regions_of(graph: fx.GraphModule, layers: Mapping[str, TracedLayer]) -> list
             sized = number, factor(inputs[number].meta["val"].shape[0], batch)
         shapes = [tuple(map(int, single[n].meta["val"].shape)) for n in outputs]
         program = lower(part, layers=layers, shared=shared)
-        names = {id(layer): name for name, layer in layers.items()}
         used = [names[id(layer)] for layer in program.layers]
         named = [channels.get((c.data_ptr(), c.numel())) for c in program.constants]
         found.append(Region(nodes, inputs, outputs, program, used, named, shapes, sized))
@@ -162,19 +162,19 @@ class _Parts:
         self._nodes = nodes
         self._places = places
         self._batch = batch
-        while self._without_bad_boundaries() or self._without_regions_of_no_layer():
+        while self._without_bad_boundaries() or self._without_idle_regions():
             pass
 
-    def by_level(self) -> dict[int, list[fx.Node]]:
-        """The nodes of each region, in the order of the graph."""
+    def by_level(self) -> list[list[fx.Node]]:
+        """The nodes of each region, in the order of the graph; a region only reads earlier ones."""
         level = _levels(self._graph, self._nodes)
         found: dict[int, list[fx.Node]] = {}
         for node in self._graph.graph.nodes:
             if node in self._nodes:
                 found.setdefault(level[node], []).append(node)
-        return dict(sorted(found.items()))
+        return [nodes for _, nodes in sorted(found.items())]
 
-    def boundary(self, level: int, nodes: list[fx.Node]) -> tuple[list[fx.Node], list[fx.Node]]:
+    def boundary(self, nodes: list[fx.Node]) -> tuple[list[fx.Node], list[fx.Node]]:
         """What a region reads, and what others read of it."""
         own = set(nodes)
         read = dict.fromkeys(n for node in nodes for n in _tensors(node) if n not in own)
@@ -205,27 +205,27 @@ class _Parts:
         self._nodes -= found
         return bool(found)
 
-    def _without_regions_of_no_layer(self) -> bool:
-        idle = [
-            nodes
-            for nodes in self.by_level().values()
-            if not any(node.op == "call_module" for node in nodes)
-        ]
+    def _without_idle_regions(self) -> bool:
+        """Take regions out that have no layer, or read nothing that says how many samples there
+        are; whether there were any."""
+        idle = [nodes for nodes in self.by_level() if not self._is_of_use(nodes)]
         for nodes in idle:
             self._nodes -= set(nodes)
         return bool(idle)
 
+    def _is_of_use(self, nodes: list[fx.Node]) -> bool:
+        inputs, _ = self.boundary(nodes)
+        sized = self._batch is None or any(not self.shared(node) for node in inputs)
+        return sized and any(node.op == "call_module" for node in nodes)
+
     def _read(self, node: fx.Node) -> bool:
         """Whether a region can read a value of others."""
-        value = node.meta.get("val")
-        known = isinstance(value, torch.Tensor) and value.dtype in (torch.float32, *IDS)
+        known = _has_elements(node, torch.float32, *IDS)
         return known and node in self._places and self._in_rows(node, also_shared=True)
 
     def _written(self, node: fx.Node) -> bool:
         """Whether others can read a value of a region."""
-        value = node.meta.get("val")
-        known = isinstance(value, torch.Tensor) and value.dtype == torch.float32
-        return known and self._in_rows(node, also_shared=False)
+        return _has_elements(node, torch.float32) and self._in_rows(node, also_shared=False)
 
     def _in_rows(self, node: fx.Node, also_shared: bool) -> bool:
         """Whether samples lie one after the other, or there are none."""
@@ -257,6 +257,14 @@ def _tensors(node: fx.Node) -> list[fx.Node]:
         for each in node.all_input_nodes
         if each.op != "get_attr" and not isinstance(each.meta.get("val"), (int, torch.SymInt))
     ]
+
+
+def _has_elements(node: fx.Node, *types: torch.dtype) -> bool:
+    """Whether a node gives a tensor of one of these types, and not without elements."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.dtype not in types:
+        return False
+    return 0 not in [size for size in value.shape if isinstance(size, int)]
 
 
 def _changes(node: fx.Node) -> bool:

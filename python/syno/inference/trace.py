@@ -22,8 +22,10 @@ from syno.inference.decompositions import LOOPS, SIMPLER, check_steps
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.layer import Layer
 
-# Batch size that a network of any batch size is traced with; torch takes 1 as fixed.
-_TRACED_BATCH = 3
+# Batch size that a network of any batch size is traced with; torch takes 1 as fixed. It also fixes
+# the batch where that is compared with a number and this is the number: so it is a prime that
+# hardly any dimension is a multiple of.
+_TRACED_BATCH = 61
 
 _library = torch.library.Library("syno_inference", "DEF")
 _library.define("slot(Tensor x, int number, SymInt[] shape) -> Tensor")
@@ -221,7 +223,8 @@ def _exported(
     with quiet(), torch.no_grad():
         for batched in _batches(inputs) if batch else ():
             more = tuple(
-                torch.cat([x[:1]] * _TRACED_BATCH) if any_size else x.clone()
+                # Nothing reads the elements, and memory that nothing writes is not taken.
+                x.new_empty((_TRACED_BATCH, *x.shape[1:])) if any_size else x.clone()
                 for x, any_size in zip(inputs, batched, strict=True)
             )
             sizes = shapes_by_parameter(

@@ -36,8 +36,8 @@ def command(given: _Arguments) -> int:
     Of each family, which is a file of the package, the network with the fewest parameters is built
     with initial weights, traced and lowered, in a process of its own. For each, the table says
     whether the network library covers it, or the first operator without code, how many layers
-    syno.compile makes kernels, and what stays PyTorch. Each result is stored when it is there, and
-    the same command continues.
+    syno.compile makes kernels of, and which operators it has besides. Each result is stored as soon
+    as it is there, and the same command continues.
     """
     from syno_lab.experiments.coverage import sweep
     from syno_lab.experiments.coverage.tables import missing_table, networks_table

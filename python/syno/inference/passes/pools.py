@@ -15,21 +15,19 @@ _ADAPTIVE, _MEAN = _aten.adaptive_avg_pool2d.default, _aten.mean.dim
 
 
 class Pool(nn.Module):
-    """Windows of a maximum or an average over maps; size: height and width of the maps; window:
-    those of the windows, of their distance, and of what is around the maps; flat: windows are whole
-    maps, and the result has no dimensions of them."""
+    """Windows of a maximum or an average over maps; window: height and width of the windows, of
+    their distance, and of what is around the maps; flat: windows are whole maps, and the result has
+    no dimensions of them."""
 
     def __init__(
         self,
         name: str,
-        size: tuple[int, int],
         window: tuple[int, ...],
         average: bool,
         flat: bool = False,
     ) -> None:
         super().__init__()
         self.name = name
-        self.size = size
         self.window = window
         self.average = average
         self.flat = flat
@@ -58,8 +56,7 @@ def put_pools(graph: fx.GraphModule) -> list[Pool]:
             continue
         name = f"syno_pool_{len(found)}"
         flat = node.meta["val"].dim() == 2  # the mean of each map
-        size = tuple(node.args[0].meta["val"].shape[2:])
-        pool = Pool(module_name(node), size, window, node.target is not _MAX, flat)
+        pool = Pool(module_name(node), window, node.target is not _MAX, flat)
         put_module(graph, node, name, pool, node.args[0])
         found.append(pool)
     graph.recompile()

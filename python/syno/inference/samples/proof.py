@@ -49,10 +49,9 @@ def places_of_values(graph: fx.GraphModule) -> dict[fx.Node, SamplePlace | None]
             break
         try:
             found.visit(node)
+            known[node] = found.of(node)
         except Meets:
             found.begin(node)
-            continue
-        known[node] = found.of(node)
     return known
 
 

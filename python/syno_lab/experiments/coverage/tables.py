@@ -20,7 +20,7 @@ def networks_table(found: Coverage) -> Table:
         ("parameters>", lambda each: numbers.count(each.parameters)),
         ("library", library_of),
         ("kernels>", lambda each: str(each.layers)),
-        ("PyTorch in syno.compile~", others_of),
+        ("other operators~", others_of),
     )
 
 
