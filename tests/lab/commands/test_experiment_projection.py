@@ -48,8 +48,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def found(folder: Path) -> ProjectionComparison:
+    """The results before a test adds others to the file."""
     return read(folder / "out.json")
 
 
