@@ -34,7 +34,7 @@ check: ## Formatting, lint, types, layers, words, numbers in pages (under a minu
 	@tools/build.sh release _core
 	@tools/check.sh
 
-check-all: ## check, clang-tidy, sanitizers, fuzzers, all tests, install and wheel; ends with a table of its parts
+check-all: ## Everything, for hours, or the parts PARTS="tidy fuzz ..."; a part that passed is not run again
 	@tools/venv.sh
 	@tools/check_all.sh
 

@@ -169,12 +169,15 @@ def _model(
 ) -> bytes:
     """The network as an ONNX model with the sizes of the example.
 
+    The model computes in the network's own precision, also where the caller computes in another one
+    (`torch.autocast`): the engine's precision is its own.
+
     samples: give the ranges of INT8; without any, the example does.
     """
     subject = ExportSubject(net, example, batch=False, layer=None, seed=0, reference=net)
     with tempfile.TemporaryDirectory(prefix="syno-engine-") as folder:
         path = Path(folder) / "network.onnx"
-        with quietly():
+        with quietly(), torch.autocast("cpu", enabled=False):
             FORMATS["onnx"].save(traced(subject), path)
             if precision == INT8:
                 path = _quantized(path, samples or [example.numpy()])
@@ -201,16 +204,19 @@ def _quantized(path: Path, samples: Sequence[Array]) -> Path:
             return None if sample is None else {"x": sample}
 
     prepared, quantized = path.with_suffix(".prepared.onnx"), path.with_suffix(".int8.onnx")
-    quant_pre_process(str(path), str(prepared))
-    quantize_static(
-        str(prepared),
-        str(quantized),
-        Samples(),
-        quant_format=QuantFormat.QDQ,
-        per_channel=True,
-        activation_type=QuantType.QUInt8,
-        weight_type=QuantType.QInt8,
-    )
+    try:
+        quant_pre_process(str(path), str(prepared))
+        quantize_static(
+            str(prepared),
+            str(quantized),
+            Samples(),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+        )
+    except Exception as error:  # its errors have no class of their own
+        raise UserError(f"ONNX Runtime cannot quantize the network: {error}") from error
     return quantized
 
 
