@@ -39,9 +39,7 @@ class Fake:
     precision = engine.FLOAT32
     own = True
 
-    def __init__(
-        self, wait: float = 0.0, change: Callable[[torch.Tensor], torch.Tensor] = lambda y: y
-    ) -> None:
+    def __init__(self, wait: float = 0.0, change: Callable[[Any], Any] = lambda y: y) -> None:
         self.wait, self.change = wait, change
 
     def missing(self) -> str | None:
@@ -99,6 +97,37 @@ def test_an_engine_computes_what_the_network_computes(name: str) -> None:
     assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items())
 
 
+class Two(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = small()
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        maps = self.net[:3](x)
+        return maps, self.net[3:](maps) - 3
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino", "syno", "syno-cpp"])
+def test_all_outputs_of_a_network_are_compared(name: str) -> None:
+    if not engine.available([name]):
+        pytest.skip(f"the inference engine {name} is not installed")
+    found = compare_engines({"two": Two().eval()}, EXAMPLE, [name], rounds=2)
+    assert not found.failures
+    assert found.times[1].error < 1e-5
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_wrong_output_of_several_is_refused(
+    which: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(outputs: Any) -> Any:
+        return tuple(each + (number == which) for number, each in enumerate(outputs))
+
+    use(monkeypatch, Fake(change=change))
+    with pytest.raises(UserError, match="computes something else than eager PyTorch for two"):
+        compare_engines({"two": Two().eval()}, EXAMPLE, ["fake"], rounds=2)
+
+
 @pytest.mark.slow
 def test_networks_of_one_class_stay_as_torch_compiled_them() -> None:
     nets = [small() for _ in range(4)]
@@ -139,7 +168,7 @@ def test_an_engine_that_cannot_run_a_network_is_reported(monkeypatch: pytest.Mon
     use(monkeypatch, Fake(change=lambda y: y[:1]))
     found = compare_engines({"original": small()}, EXAMPLE, ["fake"], rounds=2)
     assert [each.engine for each in found.times] == ["eager"]
-    assert "another shape" in found.failures["original", "fake"]
+    assert "other shapes" in found.failures["original", "fake"]
 
 
 def test_the_rival_is_the_fastest_float32_engine_for_the_first_network(

@@ -140,6 +140,29 @@ def test_a_wrong_kernel_is_found_and_named(net, monkeypatch):
     assert syno.compile(net, torch.randn(1, 3, 8, 8), verify=False).rows
 
 
+class Draws(nn.Module):
+    """A layer whose outputs are changed by random numbers in evaluation mode, too."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.layer, self.change = nn.Conv2d(3, 4, 3), change
+
+    def forward(self, x):
+        return self.change(self.layer(x))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda x: F.dropout(x, 0.5, True), lambda x: x + torch.rand_like(x)]
+)
+@torch.no_grad()
+def test_random_numbers_are_drawn_or_named(change):
+    net, x = Draws(change).eval(), torch.randn(2, 3, 8, 8)
+    with pytest.raises(UserError, match=r"draws random numbers in .* cannot be compared"):
+        syno.compile(net, x)
+    compiled = syno.compile(net, x, verify=False)
+    assert not torch.equal(compiled(x), compiled(x))
+
+
 @torch.no_grad()
 def test_a_dimension_may_have_any_small_size_beside_the_batch():
     """Sizes are compared while a network is traced, and that fixes the batch if they are alike."""

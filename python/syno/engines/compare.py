@@ -19,7 +19,7 @@ from syno._util.tensors import check_network, dense, described
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
-from syno.engines.engine import FLOAT32, Engine, Layered
+from syno.engines.engine import FLOAT32, Engine, Layered, Outputs
 from syno.measure.timing import (
     PAUSE,
     Controls,
@@ -169,19 +169,19 @@ def compare_engines(
         )
     chosen = list({each.name: each for each in chosen}.values())
     total = len(networks) * len(chosen) + 1
-    calls: dict[tuple[str, Engine], Callable[[], torch.Tensor]] = {}
+    calls: dict[tuple[str, Engine], Callable[[], Outputs]] = {}
     errors: dict[tuple[str, Engine], float] = {}
     found = EngineComparison(threads, rounds)
     with torch_threads(threads), torch.inference_mode():
         for number, (network, net) in enumerate(networks.items()):
             check_network(net, complex_numbers=True)
             net = copy_network(net).eval()
-            expected = _computed(network, net, example)
+            expected = computed(network, net, example)
             for place, each in enumerate(chosen):
                 progress(number * len(chosen) + place, total, f"{network} in {each.name}")
                 try:
                     run = each.prepare(net, example, threads)
-                    error = _error(run(), expected)
+                    error = relative_error(run(), expected)
                 except UserError as reason:
                     found.failures[network, each.name] = str(reason)
                     continue
@@ -230,7 +230,7 @@ def compare_engines(
     return found
 
 
-def _computed(name: str, net: nn.Module, example: torch.Tensor) -> torch.Tensor:
+def computed(name: str, net: nn.Module, example: torch.Tensor) -> list[torch.Tensor]:
     """What a network gives in eager PyTorch. UserError where it fails on the example."""
     try:
         found = net(example)
@@ -241,12 +241,13 @@ def _computed(name: str, net: nn.Module, example: torch.Tensor) -> torch.Tensor:
             f"the network '{name}' fails on the example: {first_line(error)}\n"
             f"  in an example of {list(example.shape)}, {example.dtype}"
         ) from error
-    if not isinstance(found, torch.Tensor) or not found.numel():
+    several = list(found) if isinstance(found, (tuple, list)) else [found]
+    if not several or not all(isinstance(each, torch.Tensor) and each.numel() for each in several):
         raise UserError(
             f"the network '{name}' gives no tensor with values\n"
-            f"  expected: one tensor      got: {described(found)}"
+            f"  expected: one tensor, or a tuple of tensors      got: {described(found)}"
         )
-    return found.clone()
+    return [each.clone() for each in several]
 
 
 def _outside(call: Layered, rounds: int) -> float:
@@ -259,14 +260,23 @@ def _outside(call: Layered, rounds: int) -> float:
     return statistics.median(shares)
 
 
-def _error(output: torch.Tensor, expected: torch.Tensor) -> float:
-    if output.shape != expected.shape:
+def relative_error(outputs: Outputs, expected: Sequence[torch.Tensor]) -> float:
+    """The largest difference, each output relative to its largest element."""
+    several = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
+    shapes, wanted = ([list(each.shape) for each in found] for found in (several, expected))
+    if shapes != wanted:
         raise UserError(
-            "the output has another shape than in eager PyTorch\n"
-            f"  expected: {list(expected.shape)}      got: {list(output.shape)}"
+            "the outputs have other shapes than in eager PyTorch\n"
+            f"  expected: {wanted}      got: {shapes}"
         )
-    largest = expected.abs().max().item()
-    return (output - expected).abs().max().item() / max(largest, 1e-30)
+    # The maximum of tensors keeps NaN.
+    return (
+        torch.stack([_relative(*pair) for pair in zip(several, expected, strict=True)]).max().item()
+    )
+
+
+def _relative(found: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    return (found - expected).abs().max() / expected.abs().max().clamp(min=1e-30)
 
 
 def _check(network: str, each: Engine, error: float) -> None:

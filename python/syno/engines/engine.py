@@ -6,13 +6,16 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from syno._util.errors import UserError
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+# What a network returns: one tensor, or several.
+Outputs: TypeAlias = "torch.Tensor | tuple[torch.Tensor, ...]"
 
 FLOAT32 = "float32"
 BFLOAT16 = "bfloat16"
@@ -59,10 +62,8 @@ class Engine(Protocol):
         """Return None, or why the engine is not available here and what to do."""
         return None
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
-        """Return a function that runs the network on the example and returns its output.
+    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
+        """Return a function that runs the network on the example and returns its outputs.
 
         Args:
             net: a network on the CPU in evaluation mode, in float32. It is not changed.
@@ -82,12 +83,17 @@ class Layered:
     kernels of layers, measured in that run.
     """
 
-    run: Callable[[], torch.Tensor]
+    run: Callable[[], Outputs]
     outside: Callable[[], float]
 
-    def __call__(self) -> torch.Tensor:
-        """The output of the network."""
+    def __call__(self) -> Outputs:
+        """The outputs of the network."""
         return self.run()
+
+
+def one_or_several(tensors: Sequence[torch.Tensor]) -> Outputs:
+    """The outputs of a network from a list of them."""
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 def names() -> tuple[str, ...]:

@@ -21,7 +21,15 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.export.programs import FORMATS, quietly, traced
-from syno.engines.engine import DEFAULT_PRECISION, FLOAT32, INT8, Engine, missing_packages
+from syno.engines.engine import (
+    DEFAULT_PRECISION,
+    FLOAT32,
+    INT8,
+    Engine,
+    Outputs,
+    missing_packages,
+    one_or_several,
+)
 
 _ONNX = ("onnx", "onnxscript", "onnxruntime")
 Array = np.ndarray[Any, Any]
@@ -30,15 +38,13 @@ Array = np.ndarray[Any, Any]
 class _OnnxEngine(Engine):
     """An engine that runs the ONNX model of a network."""
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
+    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return a call of the ONNX model of the network."""
         array = example.numpy()
         run = self.load(_model(net, example, self.precision), array, threads)
-        return lambda: torch.from_numpy(run(array))
+        return lambda: one_or_several([torch.from_numpy(each) for each in run(array)])
 
-    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
+    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], list[Array]]:
         """Return a function that runs an ONNX model. UserError if it does not run."""
         raise NotImplementedError
 
@@ -54,7 +60,7 @@ class OnnxRuntime(_OnnxEngine):
         """Return None, or which packages are missing."""
         return missing_packages("rivals", *_ONNX)
 
-    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
+    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], list[Array]]:
         """Return a function that runs an ONNX model. UserError if it does not run."""
         import onnxruntime
 
@@ -71,7 +77,7 @@ class OnnxRuntime(_OnnxEngine):
             session.run(None, {name: example})
         except Exception as error:
             raise UserError(f"ONNX Runtime cannot run the network: {error}") from error
-        return lambda array: session.run(None, {name: array})[0]  # type: ignore[no-any-return]
+        return lambda array: session.run(None, {name: array})  # type: ignore[no-any-return]
 
 
 class OpenVino(_OnnxEngine):
@@ -90,8 +96,8 @@ class OpenVino(_OnnxEngine):
         """Return None, or which packages are missing."""
         return missing_packages("rivals", *_ONNX, "openvino")
 
-    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], Array]:
-        """Return a function that runs an ONNX model; its result is overwritten by the next call."""
+    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], list[Array]]:
+        """Return a function that runs an ONNX model; the next call overwrites its results."""
         import openvino
 
         core = openvino.Core()
@@ -106,12 +112,12 @@ class OpenVino(_OnnxEngine):
         except RuntimeError as error:
             raise UserError(f"OpenVINO cannot compile the network: {error}") from error
         request = compiled.create_infer_request()
+        outputs = range(len(compiled.outputs))
 
-        def run(array: Array) -> Array:
+        def run(array: Array) -> list[Array]:
             # Without copies.
             results = request.infer([array], share_inputs=True, share_outputs=True)
-            found: Array = results[0]
-            return found
+            return [results[number] for number in outputs]
 
         return run
 
@@ -137,18 +143,18 @@ class Calibrated(nn.Module):
         self._nets = [net]  # in a list, so that it is no part of this module
 
     @functools.cached_property
-    def _run(self) -> Callable[[Array], Array]:
+    def _run(self) -> Callable[[Array], list[Array]]:
         samples = [one[None].numpy() for batch in self._samples for one in batch]
         model = _model(self._nets[0], self._example, INT8, samples)
         return self._engine.load(model, self._example.numpy(), self._threads)
 
     def once(self) -> Array:
         """Run the example, without copies."""
-        return self._run(self._example.numpy())
+        return self._run(self._example.numpy())[0]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The outputs of a batch."""
-        return torch.cat([torch.from_numpy(self._run(one[None].numpy()).copy()) for one in x])
+        return torch.cat([torch.from_numpy(self._run(one[None].numpy())[0].copy()) for one in x])
 
 
 def calibrated(

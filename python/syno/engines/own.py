@@ -13,7 +13,7 @@ from torch import nn
 from syno import inference
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.native import no_compiler
-from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Layered
+from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Layered, Outputs, one_or_several
 from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
 
@@ -28,16 +28,14 @@ class SynoEngine(Engine):
         """Return None, or that there is no C++ compiler."""
         return no_compiler()
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
+    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return the compiled network, whose output was compared with the original's."""
         # Parameters in inference mode are of another kind, which cannot be traced.
         with torch.inference_mode(False):
             compiled = inference.compile(net, example.clone())
 
-        def run() -> torch.Tensor:
-            found: torch.Tensor = compiled(example)
+        def run() -> Outputs:
+            found: Outputs = compiled(example)
             return found
 
         return Layered(run, lambda: _outside(compiled, example))
@@ -56,9 +54,7 @@ class Library(Engine):
         """Return None, or that there is no C++ compiler."""
         return no_compiler()
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
+    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return the compiled library, loaded with the weights of the network."""
         with (
             torch.inference_mode(False),
@@ -83,7 +79,12 @@ class Library(Engine):
             inside = library.layer_seconds(array, threads=threads)
             return 1 - inside / (time.perf_counter() - began)
 
-        return Layered(lambda: torch.from_numpy(library(array, threads=threads)), outside)
+        def run() -> Outputs:
+            found = library(array, threads=threads)
+            several = found if isinstance(found, list) else [found]
+            return one_or_several([torch.from_numpy(each) for each in several])
+
+        return Layered(run, outside)
 
 
 def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:

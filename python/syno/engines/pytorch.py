@@ -11,7 +11,7 @@ from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.torch_code import with_own_code
 from syno.codegen.native import no_compiler
-from syno.engines.engine import Engine
+from syno.engines.engine import Engine, Outputs
 from syno.runs.cache_folder import use_private_compiler_caches
 
 
@@ -25,16 +25,14 @@ class Eager(Engine):
         self.name = name
         self._layout = layout
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
+    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return the network as it is, with weights and input in the memory layout."""
         if self._layout is not torch.contiguous_format:
             net = copy_network(net)
             if example.dim() == 4:
                 net = net.to(memory_format=self._layout)  # type: ignore[call-overload]
                 example = example.to(memory_format=self._layout)
-        return lambda: _tensor(net(example))
+        return lambda: _tensors(net(example))
 
 
 class Inductor(Engine):
@@ -46,18 +44,16 @@ class Inductor(Engine):
         """Return None, or that there is no C++ compiler."""
         return no_compiler()
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
+    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return the compiled network; compilation takes from seconds to minutes."""
         use_private_compiler_caches()
         from torch._inductor import config
 
-        def call() -> torch.Tensor:
+        def call() -> Outputs:
             # Both of the compilation and of all calls: in another mode it would compile again, and
             # then without constant weights. Inference tensors are another kind of input, too.
             with torch.inference_mode(False), torch.no_grad():
-                return _tensor(compiled(example))
+                return _tensors(compiled(example))
 
         with torch.inference_mode(False):
             # No reset of Dynamo: networks compiled before would be compiled again.
@@ -73,13 +69,16 @@ class Inductor(Engine):
         return call
 
 
-def _tensor(output: object) -> torch.Tensor:
-    if not isinstance(output, torch.Tensor):
+def _tensors(output: object) -> Outputs:
+    if isinstance(output, torch.Tensor):
+        return output
+    several = list(output) if isinstance(output, (tuple, list)) else []
+    if not several or not all(isinstance(each, torch.Tensor) for each in several):
         raise UserError(
-            "the network does not return a tensor\n"
-            f"  expected: a tensor      got: {type(output).__name__}"
+            "the network does not return tensors\n"
+            f"  expected: a tensor, or a tuple of tensors      got: {type(output).__name__}"
         )
-    return output
+    return tuple(several)
 
 
 ENGINES: dict[str, Engine] = {

@@ -365,6 +365,13 @@ def _check(
     if worst <= TOLERANCE:
         return
     _Compare(compiled.network, references).run(*copies(inputs))
+    if (random := _draws(compiled.network)) is not None:
+        raise UserError(
+            f"the network draws random numbers in '{module_name(random)}' ({random.target}), so "
+            "its outputs cannot be compared\n"
+            "  what to do: verify=False where that is meant; otherwise a network that draws none "
+            "in evaluation mode, such as dropout with training=self.training"
+        )
     if worst > _NETWORK_TOLERANCE:
         raise UserError(
             "the compiled network differs from the network: "
@@ -372,6 +379,12 @@ def _check(
             "  though each layer differs by no more than "
             f"{TOLERANCE:.0e} from its operator: the network amplifies differences"
         )
+
+
+def _draws(graph: fx.GraphModule) -> fx.Node | None:
+    """The first node that draws random numbers."""
+    seeded = torch.Tag.nondeterministic_seeded
+    return next((n for n in graph.graph.nodes if seeded in getattr(n.target, "tags", ())), None)
 
 
 class _Compare(fx.Interpreter):

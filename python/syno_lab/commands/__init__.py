@@ -9,6 +9,7 @@ EXTENSION = Extension(
         "bench": (
             "bench_adaptation",
             "bench_coverage",
+            "bench_engines",
             "bench_kernels",
             "bench_latency",
             "bench_layers",

@@ -39,6 +39,7 @@ def command(given: _Arguments) -> int:
     syno.compile makes kernels of, and which operators it has besides. Each result is stored as soon
     as it is there, and the same command continues.
     """
+    from syno_lab.experiments.child import ProcessLimits
     from syno_lab.experiments.coverage import sweep
     from syno_lab.experiments.coverage.tables import missing_table, networks_table
 
@@ -48,8 +49,7 @@ def command(given: _Arguments) -> int:
         asked = sweep.CoverageSweep(
             only=tuple(options.names(given.families)),
             compiled=given.compile,
-            memory=int(given.gigabytes * 2**30),
-            seconds=given.seconds,
+            limits=ProcessLimits(int(given.gigabytes * 2**30), given.seconds),
         )
         framework.resumable(framework.this_command())
         with output.progress("families", None) as move:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from syno import UserError
+from syno_lab.experiments.child import ProcessLimits
 from syno_lab.experiments.coverage import examine, sweep
 from syno_lab.experiments.coverage.examine import ComparedLibrary, Covered
 from syno_lab.experiments.coverage.families import Family, families, smallest
@@ -65,7 +66,7 @@ FAMILY = Family("torchvision", "squeezenet", ("squeezenet1_1",))
 def test_a_process_that_takes_too_long_is_ended_and_the_file_is_gone_on_with(tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "families", lambda: [FAMILY])
     path, said = tmp_path / "found.json", []
-    short = CoverageSweep(seconds=0.01)
+    short = CoverageSweep(limits=ProcessLimits(seconds=0.01))
     found = cover(path, short, progress=lambda *each: said.append(each))
     (ended,) = found.networks
     assert (ended.family, ended.reason) == (FAMILY.key, "it took more than 0 s")

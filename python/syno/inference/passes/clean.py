@@ -21,6 +21,7 @@ IDENTITIES = (
     _aten.clone.default,
     _aten.contiguous.default,
 )
+_DROPOUTS = (_aten.dropout.default, _aten.feature_dropout.default)
 _WRITES = (_aten.copy.default, _aten.slice_scatter.default)
 _CHECKS = (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default)
 
@@ -43,12 +44,20 @@ def remove_identities(graph: fx.GraphModule) -> None:
             continue
         if node.target in _CHECKS:
             graph.graph.erase_node(node)
-        elif node.target in IDENTITIES and isinstance(node.args[0], fx.Node):
+        elif node.target in IDENTITIES and not _drops(node) and isinstance(node.args[0], fx.Node):
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
         elif node.target in (_aten.view.default, _aten._unsafe_view.default):
             node.target = _aten.reshape.default  # its input may be no copy any more
     graph.graph.eliminate_dead_code()
+
+
+def _drops(node: fx.Node) -> bool:
+    """Whether a node drops elements: one whose network asks for it in evaluation mode, too."""
+    if node.target not in _DROPOUTS:
+        return False
+    _, probability, is_training = node.args
+    return bool(is_training) and bool(probability != 0)
 
 
 def are_alike(one: fx.Node, other: fx.Node) -> bool:

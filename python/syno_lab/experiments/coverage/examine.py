@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import operator
 import tempfile
 import time
@@ -11,19 +10,26 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from syno._util.errors import UserError, first_line
+from syno._util.json_types import JsonObject
 from syno.codegen.export import export_network
 from syno.inference import load
 from syno.inference.library.lower import RESHAPES, VIEWS, lower, uncovered
 from syno.inference.passes.layers import layers_of
 from syno.inference.prepare import Prepared, prepare, prepare_sample
-from syno.runs.helper_process import answers, read_orders
-from syno.runs.processes import die_with, limit_allocations, prefer_in_shortage
-from syno_lab.experiments.coverage.families import Family, built, input_of, smallest
+from syno_lab.experiments.child import obey
+from syno_lab.experiments.coverage.families import (
+    Family,
+    built,
+    input_of,
+    smallest,
+    with_statistics,
+)
 
 # Nodes that compute nothing.
 _LOOKS = (*VIEWS, *RESHAPES, operator.getitem)
@@ -76,7 +82,7 @@ def examined(family: Family, *, compiled: bool = False) -> Covered:
     """
     began = time.monotonic()
     name, parameters = smallest(family)
-    net = _with_weights(built(family.package, name))
+    net = with_statistics(built(family.package, name))
     shape = input_of(family.package, net)
     found = Covered(family.key, name, parameters, shape)
     x = torch.randn(1, *shape, generator=torch.Generator().manual_seed(0))
@@ -84,17 +90,6 @@ def examined(family: Family, *, compiled: bool = False) -> Covered:
     if compiled and found.whole:
         found = dataclasses.replace(found, compiled=_compared(net, x))
     return dataclasses.replace(found, seconds=round(time.monotonic() - began, 1))
-
-
-def _with_weights(net: nn.Module) -> nn.Module:
-    """A network whose normalizations do something, and whose scales are not nearly zero."""
-    generator = torch.Generator().manual_seed(1)
-    for module in net.modules():
-        mean, variance = (getattr(module, f"running_{each}", None) for each in ("mean", "var"))
-        if isinstance(mean, torch.Tensor) and isinstance(variance, torch.Tensor):
-            mean.copy_(torch.randn(mean.shape, generator=generator) / 10)
-            variance.copy_(torch.rand(variance.shape, generator=generator) / 2 + 0.75)
-    return net
 
 
 def _prepared(found: Covered, net: nn.Module, x: torch.Tensor) -> Covered:
@@ -152,11 +147,10 @@ def _compared(net: nn.Module, x: torch.Tensor) -> ComparedLibrary:
 
 def main() -> None:
     """Examine the network that the orders name, and answer with a line of JSON."""
-    orders = read_orders()
-    die_with(orders["parent"])
-    prefer_in_shortage()
-    limit_allocations(orders["memory"])
-    out = answers()
+    obey(_answer)
+
+
+def _answer(orders: Any) -> JsonObject:
     torch.set_num_threads(1)
     package, name, networks = orders["family"]
     family = Family(package, name, tuple(networks))
@@ -167,4 +161,4 @@ def main() -> None:
     except Exception as error:  # one network is not to end the others: the reason is a result
         reason = f"{type(error).__name__}: {first_line(error)}"
         found = Covered(family.key, reason=reason)
-    print(json.dumps(dataclasses.asdict(found)), file=out, flush=True)
+    return dataclasses.asdict(found)

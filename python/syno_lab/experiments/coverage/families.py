@@ -81,6 +81,17 @@ def built(package: str, name: str) -> nn.Module:
     return make(name, pretrained=False).eval()
 
 
+def with_statistics(net: nn.Module) -> nn.Module:
+    """A network whose normalizations do something: running means and variances are random."""
+    generator = torch.Generator().manual_seed(1)
+    for module in net.modules():
+        mean, variance = (getattr(module, f"running_{each}", None) for each in ("mean", "var"))
+        if isinstance(mean, torch.Tensor) and isinstance(variance, torch.Tensor):
+            mean.copy_(torch.randn(mean.shape, generator=generator) / 10)
+            variance.copy_(torch.rand(variance.shape, generator=generator) / 2 + 0.75)
+    return net
+
+
 def input_of(package: str, net: nn.Module) -> tuple[int, ...]:
     """The shape of an image that the network takes."""
     if package == TORCHVISION:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib.metadata
-import json
-import os
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +15,9 @@ from syno._util.errors import UserError, nearest
 from syno._util.json_types import JsonObject
 from syno.runs.file_lock import one_writer
 from syno.runs.files import write_json
-from syno.runs.helper_process import start
 from syno.runs.journal import Journal
-from syno.runs.processes import kill_tree, signal_name
 from syno.tune.machine import described_machine
+from syno_lab.experiments.child import ProcessLimits, answer_of
 from syno_lab.experiments.coverage.examine import ComparedLibrary, Covered
 from syno_lab.experiments.coverage.families import TIMM, TORCHVISION, Family, families
 
@@ -35,14 +31,12 @@ class CoverageSweep:
     """What `cover` examines, and how.
 
     only: families by name, or by the beginning of it; empty for all. compiled: also compile the
-    network libraries and compare them with PyTorch. memory: of a process, in bytes; seconds: after
-    which it is ended.
+    network libraries and compare them with PyTorch. limits: of each process.
     """
 
     only: Sequence[str] = ()
     compiled: bool = False
-    memory: int = 8 << 30
-    seconds: float = 900.0
+    limits: ProcessLimits = field(default_factory=ProcessLimits)
 
 
 @dataclass
@@ -110,7 +104,7 @@ def cover(path: Path, given: CoverageSweep, *, progress: Progress = lambda *_: N
     """
     known = families()
     wanted = _wanted(known, given.only)
-    environment = _environment()
+    environment = known_environment()
     commit = str(environment.pop("commit"))
     found = _opened(path, environment)
     order = [family.key for family in known]
@@ -150,7 +144,8 @@ def _wanted(known: Sequence[Family], only: Sequence[str]) -> list[Family]:
     return [f for f in known if not only or any(f.key.startswith(name) for name in only)]
 
 
-def _environment() -> JsonObject:
+def known_environment() -> JsonObject:
+    """The machine and the versions, of the packages of networks, too."""
     found = described_machine(1)
     libraries = dict(found["libraries"])  # type: ignore[arg-type, call-overload]
     for name in (TIMM, TORCHVISION):
@@ -180,18 +175,6 @@ def _examined(family: Family, given: CoverageSweep) -> Covered:
     orders = {
         "family": [family.package, family.name, family.networks],
         "compile": given.compiled,
-        "memory": given.memory,
-        "parent": os.getpid(),
     }
-    process = start(_MODULE, orders, stderr=subprocess.DEVNULL)
-    try:
-        answer, _ = process.communicate(timeout=given.seconds)
-    except subprocess.TimeoutExpired:
-        kill_tree(process.pid)
-        process.communicate()
-        return Covered(family.key, reason=f"it took more than {given.seconds:.0f} s")
-    if process.returncode:
-        code = process.returncode
-        how = signal_name(-code) if code < 0 else f"exit code {code}"
-        return Covered(family.key, reason=f"its process ended with {how}")
-    return _covered(json.loads(answer))
+    answer, reason = answer_of(_MODULE, orders, given.limits)
+    return Covered(family.key, reason=reason) if reason else _covered(answer)

@@ -1,0 +1,102 @@
+"""Known networks in engines: the detector, one process, files, tables and pictures."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from syno._core import UserError
+from syno.engines import engine
+from syno_lab.experiments.child import ProcessLimits
+from syno_lab.experiments.networks import process, sweep, tables, zoo
+from syno_lab.experiments.networks.picture import save_ratios
+from syno_lab.experiments.networks.process import EngineTime, ProcessTimes
+from syno_lab.experiments.networks.sweep import NetworksSweep, NetworksTimes, Setting, Visit
+
+SMALL = Setting(1, 1)
+
+
+def times(**ms):
+    return ProcessTimes({k: EngineTime(v, v, v, 1.0, 1e-6) for k, v in ms.items()}, 1.0, 9.0, False)
+
+
+def of(engine_name, ms, network="one", pass_=0):
+    name = engine_name.replace("-", "_")
+    found = times(**{name: ms})
+    found = dataclasses.replace(found, engines={engine_name: found.engines[name]})
+    return Visit(network, SMALL, (engine_name,), pass_), found
+
+
+def test_the_detector_gives_maps_of_three_sizes():
+    net = zoo.Detector(width=4, classes=1).eval()
+    shapes = [list(each.shape) for each in net(torch.zeros(2, 3, 64, 96))]
+    assert shapes == [[2, 18, 8, 12], [2, 18, 4, 6], [2, 18, 2, 3]]
+
+
+@pytest.mark.parametrize("name", ["openvino", "syno-cpp"])
+def test_engines_run_the_detector(name, monkeypatch):
+    if not engine.available([name]):
+        pytest.skip(f"the inference engine {name} is not installed")
+    torch.manual_seed(0)
+    net = zoo.with_statistics(zoo.Detector(width=4, classes=1).eval())
+    x = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+    monkeypatch.setattr(process, "network", lambda _: net)
+    monkeypatch.setattr(process, "images", lambda _: x)
+    found = process.measured("detector", [name], batch=2, threads=1, rounds=2)
+    each = found.engines[name]
+    assert each.reason == "" and each.error < 1e-4
+    assert 0 < each.low_ms <= each.median_ms <= each.high_ms
+
+
+def test_the_ratio_is_to_the_fastest_rival_by_the_least_median():
+    visits = [of("openvino", 4.0), of("openvino", 3.0, pass_=1), of("onnxruntime", 6.0)]
+    visits += [of("syno", 2.5), of("syno-cpp", 2.0)]
+    visits.append((Visit("one", SMALL, ("openvino", "syno")), times(openvino=5.0, syno=2.6)))
+    found = NetworksTimes({}, visits)
+    assert found.ratio(SMALL, "one") == found.mean_ratio(SMALL) == 1.5
+    (row,) = tables.times_table(found, SMALL)
+    assert row == ("one", "6", "3 (5)", "2.5", "2", "1.50x", "1e-06")
+    assert tables.heading(found, SMALL).endswith("geometric mean over the best rival 1.50x")
+
+
+def test_a_file_is_read_as_it_was_written_and_gone_on_with(tmp_path, monkeypatch):
+    path = tmp_path / "networks.json"
+    asked = NetworksSweep(
+        ["squeezenet1_1"], [SMALL], ["eager"], 1, False, limits=ProcessLimits(seconds=0.01)
+    )
+    found = sweep.measure(path, asked)
+    assert [each for _, each in found.visits] == ["it took more than 0 s"]
+    assert tables.failures(found) == ["squeezenet1_1 in eager: it took more than 0 s"]
+    found.visits.append(of("syno", 2.5))
+    path.write_text(json.dumps(found.to_json()))
+    assert sweep.read(path) == found
+    said = []
+    assert sweep.measure(path, asked, progress=lambda *each: said.append(each)) == found
+    assert said == [(0, 0, "done")]  # nothing is left
+    found.environment["commit"] = "another"
+    path.write_text(json.dumps(found.to_json()))
+    with pytest.raises(UserError, match="are of another commit"):
+        sweep.measure(path, asked)
+    path.write_text("[]")
+    with pytest.raises(UserError, match="holds no times of networks"):
+        sweep.read(path)
+    with pytest.raises(UserError, match="there is no network 'resnet17'"):
+        sweep.measure(tmp_path / "new.json", NetworksSweep(["resnet17"]))
+
+
+@pytest.mark.slow
+def test_one_network_is_measured_in_processes_of_its_own(tmp_path):
+    asked = NetworksSweep(["squeezenet1_1"], [SMALL], ["eager", "onnxruntime"], 1, True, 2)
+    found = sweep.measure(tmp_path / "networks.json", asked)
+    assert tables.failures(found) == []
+    assert [visit.engines for visit, _ in found.visits][-1] == ("eager", "onnxruntime")
+    assert found.ms(SMALL, "squeezenet1_1", "onnxruntime") > 0
+    assert found.turns_ms(SMALL, "squeezenet1_1", "onnxruntime") > 0
+
+
+def test_the_picture_has_a_panel_for_each_setting(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "ratios.png"
+    save_ratios(NetworksTimes({}, [of("syno", 2.0), of("openvino", 3.0)]), path)
+    assert path.read_bytes().startswith(b"\x89PNG")
