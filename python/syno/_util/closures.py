@@ -7,9 +7,11 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 _CONTAINERS = (list, tuple, set, frozenset, deque)
+# What stands in a copy for an object, by the object's id, as `copy.deepcopy` notes it.
+Copies: TypeAlias = dict[int, Any]
 # Containers within containers, as deep as a network may hide a function or a function an object.
 _DEPTH = 4
 
@@ -25,7 +27,7 @@ class OwnClosures:
     before a `deepcopy` of the objects; `fill` gives them what they hold after it.
     """
 
-    def __init__(self, objects: Iterable[object], memo: dict[int, Any]) -> None:
+    def __init__(self, objects: Iterable[object], memo: Copies) -> None:
         self._memo = memo
         self._cells: dict[int, tuple[types.CellType, types.CellType]] = {}
         self._copies: list[tuple[types.FunctionType, types.FunctionType]] = []
@@ -127,4 +129,4 @@ def _has_a_place(function: types.FunctionType) -> bool:
     return found is function
 
 
-__all__ = ["OwnClosures"]
+__all__ = ["Copies", "OwnClosures"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from syno._util.closures import OwnClosures
+from syno._util.closures import Copies, OwnClosures
 from syno._util.errors import UserError, first_line
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -25,18 +25,20 @@ class _Values(TorchFunctionMode):
 
     def __torch_function__(
         self,
-        func: Callable[..., Any],
+        func: Callable[..., object],
         types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if func is torch.Tensor.__deepcopy__ and not args[0].is_leaf:
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        if func is torch.Tensor.__deepcopy__:
             tensor, memo = args
-            return memo.setdefault(id(tensor), tensor.detach().clone())
+            assert isinstance(tensor, torch.Tensor) and isinstance(memo, dict)
+            if not tensor.is_leaf:
+                return memo.setdefault(id(tensor), tensor.detach().clone())
         return func(*args, **(kwargs or {}))
 
 
-def copy_network(net: Network, memo: dict[int, Any] | None = None) -> Network:
+def copy_network(net: Network, memo: Copies | None = None) -> Network:
     """Return a copy of a network; everything that copies a network does it by this function.
 
     Modules, parameters and tensors that stand in several places do so in the copy. Functions that
@@ -83,4 +85,4 @@ def _uncopied(net: nn.Module) -> str:
     return ""
 
 
-__all__ = ["copy_network"]
+__all__ = ["Copies", "copy_network"]

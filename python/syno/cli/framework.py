@@ -274,7 +274,7 @@ class LazyGroup(click.Group):
         name = " ".join(["syno", *known])
         run = super().main
 
-        def work() -> Any:
+        def work() -> object:
             _check_words(words)
             return run(*args, **options)
 
@@ -296,7 +296,7 @@ def _check_words(words: Sequence[str]) -> None:
         )
 
 
-def _run(work: Callable[[], Any], name: str = "syno") -> int:
+def _run(work: Callable[[], object], name: str = "syno") -> int:
     try:
         result = work()
         sys.stdout.flush()

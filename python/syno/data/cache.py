@@ -24,7 +24,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -86,6 +86,10 @@ def folder_of(name: str, form: str, key: str) -> Path:
     return cache_folder() / "data" / f"{kept[:40] or 'data'}-{form}-{key[:16]}"
 
 
+# What a cache says of its arrays, as its builder wrote it: it is read where the seal is right.
+Meta: TypeAlias = dict[str, Any]
+
+
 class ArrayEntry(TypedDict):
     """An array in the description of a cache."""
 
@@ -96,7 +100,7 @@ class ArrayEntry(TypedDict):
 
 def cached(
     folder: Path, names: Sequence[str], build: Callable[[Path], None]
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+) -> tuple[Meta, dict[str, np.ndarray]]:
     """What `read` gives; built first where no whole cache is, by one process while others wait.
 
     build: fills a folder with the arrays `names` and, last, `write_meta`.
@@ -115,7 +119,7 @@ def cached(
         return read(folder, names)
 
 
-def read(folder: Path, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read(folder: Path, names: Sequence[str]) -> tuple[Meta, dict[str, np.ndarray]]:
     """The description and the memory-mapped arrays in `folder`.
 
     Raises Damaged with the reason; UserError where somebody else could have written them.

@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -22,9 +22,11 @@ from syno._util.tensors import dense
 from syno.data.random import Stream
 
 # A loss: (outputs of the network, targets) -> a scalar tensor. A metric: the same, or a number.
-Loss = Callable[[Any, torch.Tensor], torch.Tensor]
-MetricFunction = Callable[[Any, torch.Tensor], "torch.Tensor | float"]
-Collate = Callable[[list[Any]], Any]
+# Outputs are what the network of a user returns, which may be no tensor.
+Outputs: TypeAlias = Any
+Loss = Callable[[Outputs, torch.Tensor], torch.Tensor]
+MetricFunction = Callable[[Outputs, torch.Tensor], "torch.Tensor | float"]
+Collate = Callable[[list[object]], tuple[torch.Tensor, torch.Tensor]]
 
 # So many samples are compared to recognize a data set, and are looked at for its classes.
 _LOOKED_AT = 16
@@ -60,8 +62,8 @@ class CustomData:
     """
 
     name: str
-    train: Dataset[Any]
-    validation: Dataset[Any] | None
+    train: Dataset[object]
+    validation: Dataset[object] | None
     collate: Collate
     loss: Loss | None
     metric: Metric
@@ -95,7 +97,7 @@ class CustomData:
 class Samples:
     """Some samples of a data set, by their numbers there."""
 
-    whole: Dataset[Any]
+    whole: Dataset[object]
     index: np.ndarray
     collate: Collate
 
@@ -128,7 +130,7 @@ class CustomEvaluation:
     """
 
     name: str
-    function: Callable[[Any], Any]
+    function: Callable[[torch.nn.Module], object]
     metric: Metric
     example: torch.Tensor = field(repr=False)
     fingerprint: str
@@ -217,7 +219,7 @@ def custom_evaluation(
     )
 
 
-def _taken(data: object, what: str) -> tuple[Dataset[Any], int | None, Collate]:
+def _taken(data: object, what: str) -> tuple[Dataset[object], int | None, Collate]:
     """Return the data set, the batch size and the collate function."""
     batch: int | None = None
     collate: Collate = default_collate
@@ -239,12 +241,12 @@ def _taken(data: object, what: str) -> tuple[Dataset[Any], int | None, Collate]:
             "  what to do: implement __len__ and __getitem__, or pass evaluate=, which takes any "
             "training"
         )
-    return cast("Dataset[Any]", data), batch, collate
+    return cast("Dataset[object]", data), batch, collate
 
 
-def _length(data: Dataset[Any]) -> int:
+def _length(data: Dataset[object]) -> int:
     try:
-        return len(cast(Sequence[Any], data))
+        return len(cast(Sized, data))
     except (TypeError, NotImplementedError) as error:
         raise UserError(
             f"the data set {type(data).__name__} has no length\n"
@@ -252,18 +254,21 @@ def _length(data: Dataset[Any]) -> int:
         ) from error
 
 
-def _pair(name: str, items: list[Any], collate: Collate) -> tuple[torch.Tensor, torch.Tensor]:
+def _pair(name: str, items: list[object], collate: Collate) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a batch of inputs and targets. UserError if samples are something else."""
     try:
-        batch = collate(items)
+        batch: object = collate(items)
     except (TypeError, RuntimeError, ValueError) as error:
         raise UserError(
             f"samples of '{name}' cannot be joined to a batch: {first_line(error)}\n"
             "  expected: pairs (input, target) of tensors of one shape, or a DataLoader with a "
             "collate_fn"
         ) from error
-    pair = isinstance(batch, (tuple, list)) and len(batch) == 2
-    if not pair or not all(isinstance(part, torch.Tensor) for part in batch):
+    if not (
+        isinstance(batch, (tuple, list))
+        and len(batch) == 2
+        and all(isinstance(part, torch.Tensor) for part in batch)
+    ):
         kinds = (
             ", ".join(type(part).__name__ for part in batch)
             if isinstance(batch, (tuple, list))
@@ -292,7 +297,7 @@ def _pair(name: str, items: list[Any], collate: Collate) -> tuple[torch.Tensor, 
     return inputs, targets
 
 
-def _check_alike(name: str, example: torch.Tensor, held: Dataset[Any], collate: Collate) -> None:
+def _check_alike(name: str, example: torch.Tensor, held: Dataset[object], collate: Collate) -> None:
     if _length(held) < 1:
         raise UserError("'validation' has no samples")
     found, _ = _pair(type(held).__name__, [held[0]], collate)
@@ -327,7 +332,7 @@ def _looked_at(count: int) -> list[int]:
     return sorted({round(i * (count - 1) / (_LOOKED_AT - 1)) for i in range(_LOOKED_AT)})
 
 
-def _classes(data: Dataset[Any], count: int, collate: Collate) -> int:
+def _classes(data: Dataset[object], count: int, collate: Collate) -> int:
     """Return the number of classes: of all samples if the targets are known, or else of some."""
     if isinstance(data, TensorDataset):
         return int(data.tensors[1].max()) + 1
@@ -338,7 +343,7 @@ def _classes(data: Dataset[Any], count: int, collate: Collate) -> int:
     return int(targets.max()) + 1
 
 
-def _content(data: Dataset[Any], collate: Collate) -> str:
+def _content(data: Dataset[object], collate: Collate) -> str:
     """Return a digest of a data set: of all tensors of a TensorDataset, or else of some samples.
 
     Of samples that change from call to call, as with augmentation, only the shapes count.
@@ -378,7 +383,7 @@ def _source(function: object) -> str:
         return ""
     name = getattr(function, "__qualname__", None) or repr(function)
     try:
-        return f"{name}\n{inspect.getsource(cast(Callable[..., Any], function))}"
+        return f"{name}\n{inspect.getsource(cast(Callable[..., object], function))}"
     except (OSError, TypeError):
         return name
 

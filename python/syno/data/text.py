@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -284,7 +283,7 @@ def _in_memory(request: _Request) -> TextData:
     return _made(request.name, arrays, meta, request.key())
 
 
-def _made(name: str, arrays: dict[str, np.ndarray], meta: dict[str, Any], key: str) -> TextData:
+def _made(name: str, arrays: dict[str, np.ndarray], meta: store.Meta, key: str) -> TextData:
     return TextData(
         name=name,
         train_tokens=arrays["train_tokens"],

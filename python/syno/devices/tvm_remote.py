@@ -9,18 +9,24 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
 from syno.codegen.emitters.tvm_target import write_library
+from syno.codegen.emitters.tvm_types import (
+    Array,
+    Executable,
+    Foreign,
+    RemoteModule,
+    Session,
+    Tensor,
+)
 from syno.devices.address import Address
 from syno.devices.client import borrow
 
-Array = NDArray[np.number]
 # Seconds beyond those of a session in which its end is heard of.
 _GRACE_S = 30.0
 
@@ -40,7 +46,7 @@ class SessionRequest:
     seconds: float = 180.0
 
     @contextlib.contextmanager
-    def session(self, threads: int) -> Iterator[Any]:
+    def session(self, threads: int) -> Iterator[Session]:
         """A session of TVM on a device that runs so many threads. UserError where there is none."""
         lent = borrow(self.tracker, self.key, self.secret, wait=self.wait)
         rpc = _rpc()
@@ -57,7 +63,7 @@ class SessionRequest:
         yield found
 
 
-def runner(place: SessionRequest, threads: int, sessions: int) -> Any:
+def runner(place: SessionRequest, threads: int, sessions: int) -> object:
     """What measures the trials of MetaSchedule on devices, several at a time.
 
     A session is a few calls of C that wait for the network, so that threads are enough.
@@ -69,14 +75,14 @@ def runner(place: SessionRequest, threads: int, sessions: int) -> Any:
     gate = threading.Semaphore(sessions)
 
     @derived_object
-    class Future(runners.PyRunnerFuture):  # type: ignore[misc]
-        def __init__(self, given: Any) -> None:
+    class Future(runners.PyRunnerFuture):
+        def __init__(self, given: Foreign) -> None:
             super().__init__()
-            self._answer: Any = None
+            self._answer: object = None
             self._thread = threading.Thread(target=self._work, args=(given,), daemon=True)
             self._thread.start()
 
-        def _work(self, given: Any) -> None:
+        def _work(self, given: Foreign) -> None:
             with gate:
                 try:
                     self._answer = runners.RunnerResult(_timed(place, threads, given), None)
@@ -86,21 +92,21 @@ def runner(place: SessionRequest, threads: int, sessions: int) -> Any:
         def done(self) -> bool:
             return not self._thread.is_alive()
 
-        def result(self) -> Any:
+        def result(self) -> object:
             self._thread.join(place.wait + place.seconds + _GRACE_S)
             if self._answer is None:
                 return runners.RunnerResult(None, "the device does not answer")
             return self._answer
 
     @derived_object
-    class Runner(runners.PyRunner):  # type: ignore[misc]
-        def run(self, given: list[Any]) -> list[Any]:
+    class Runner(runners.PyRunner):
+        def run(self, given: list[Foreign]) -> list[object]:
             return [Future(each) for each in given]
 
     return Runner()
 
 
-def builder(compiler: str | None) -> Any:
+def builder(compiler: str | None) -> object:
     """What compiles the trials of MetaSchedule for devices: this process.
 
     MetaSchedule's own starts processes that import TVM with the intrinsics of all devices anew,
@@ -111,7 +117,7 @@ def builder(compiler: str | None) -> Any:
     from tvm.ir.utils import derived_object
     from tvm.s_tir.meta_schedule import builder as builders
 
-    def built(given: Any) -> Any:
+    def built(given: Foreign) -> object:
         # MetaSchedule deletes the folder of each artifact.
         folder = Path(tempfile.mkdtemp(prefix="syno-trial-"))
         try:
@@ -122,14 +128,14 @@ def builder(compiler: str | None) -> Any:
             return builders.BuilderResult(None, str(error))
 
     @derived_object
-    class Builder(builders.PyBuilder):  # type: ignore[misc]
-        def build(self, given: list[Any]) -> list[Any]:
+    class Builder(builders.PyBuilder):
+        def build(self, given: list[Foreign]) -> list[object]:
             return [built(each) for each in given]
 
     return Builder()
 
 
-def _timed(place: SessionRequest, threads: int, given: Any) -> list[float]:
+def _timed(place: SessionRequest, threads: int, given: Foreign) -> list[float]:
     from tvm.s_tir.meta_schedule.runner import rpc_runner
     from tvm.s_tir.meta_schedule.runner.config import EvaluatorConfig
 
@@ -147,23 +153,22 @@ def _timed(place: SessionRequest, threads: int, given: Any) -> list[float]:
 class RemoteFunctions:
     """Compiled functions on a device within a session."""
 
-    def __init__(self, session: Any, module: Any) -> None:
+    def __init__(self, session: Session, module: RemoteModule) -> None:
         self._session, self._module = session, module
         self._device = session.cpu(0)
         self._tensor = imported().runtime.tensor
 
-    def tensors(self, arrays: Sequence[Array]) -> list[Any]:
+    def tensors(self, arrays: Sequence[Array]) -> list[Tensor]:
         """Arrays on the device."""
         return [self._tensor(array, self._device) for array in arrays]
 
     def call(self, name: str, arrays: Sequence[Array], shape: Sequence[int]) -> Array:
         """The output of a function; what it does not write stays NaN."""
-        y = self._tensor(np.full(tuple(shape), np.nan, np.float32), self._device)
+        y: Tensor = self._tensor(np.full(tuple(shape), np.nan, np.float32), self._device)
         self._module[name](*self.tensors(arrays), y)
-        found: Array = y.numpy()
-        return found
+        return y.numpy()
 
-    def timer(self, name: str, tensors: Sequence[Any], least_ms: int) -> Callable[[], float]:
+    def timer(self, name: str, tensors: Sequence[Tensor], least_ms: int) -> Callable[[], float]:
         """What measures a function on the device: seconds of a call, the mean of `least_ms`."""
         evaluate = self._module.time_evaluator(
             name, self._device, number=1, repeat=1, min_repeat_ms=least_ms
@@ -171,7 +176,9 @@ class RemoteFunctions:
         return lambda: float(evaluate(*tensors).results[0])
 
 
-def upload(session: Any, executable: Any, path: Path, compiler: str | None) -> RemoteFunctions:
+def upload(
+    session: Session, executable: Executable, path: Path, compiler: str | None
+) -> RemoteFunctions:
     """Send compiled functions to a device.
 
     path: of the library, without an ending; compiler: links them here for the device; None: the
@@ -182,14 +189,14 @@ def upload(session: Any, executable: Any, path: Path, compiler: str | None) -> R
     return RemoteFunctions(session, session.load_module(path.name))
 
 
-def _exported(executable: Any, path: Path, compiler: str | None) -> Path:
+def _exported(executable: Executable, path: Path, compiler: str | None) -> Path:
     """The file of compiled functions: a library, or what the device makes one of."""
     path = path.with_suffix(".tar" if compiler is None else ".so")
     write_library(executable, path, compiler)
     return path
 
 
-def _rpc() -> Any:
+def _rpc() -> ModuleType:
     imported()
     from tvm import rpc
 

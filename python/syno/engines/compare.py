@@ -7,7 +7,6 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import nn
@@ -96,7 +95,7 @@ class EngineComparison:
         first = next((each.network for each in self.times), None)
         return engines.missing_rivals(each.engine for each in self.times if each.network == first)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Everything that was measured, as plain values."""
         return {
             "times": [dataclasses.asdict(time) for time in self.times],
@@ -114,7 +113,7 @@ class EngineComparison:
         }
 
 
-def _described(controls: Controls | None) -> dict[str, Any]:
+def _described(controls: Controls | None) -> dict[str, object]:
     if controls is None:
         return {}
     return {

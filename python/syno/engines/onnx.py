@@ -12,7 +12,6 @@ import functools
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from syno.engines.engine import (
 )
 
 _ONNX = ("onnx", "onnxscript", "onnxruntime")
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 class _OnnxEngine(Engine):
@@ -101,7 +100,7 @@ class OpenVino(_OnnxEngine):
         import openvino
 
         core = openvino.Core()
-        settings: dict[str, Any] = {
+        settings: dict[str, str | int] = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_NUM_THREADS": threads,
         }
@@ -205,7 +204,7 @@ def _quantized(path: Path, samples: Sequence[Array]) -> Path:
         def __init__(self) -> None:
             self._left = iter(samples)
 
-        def get_next(self) -> dict[str, Any] | None:
+        def get_next(self) -> dict[str, Array] | None:
             sample = next(self._left, None)
             return None if sample is None else {"x": sample}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -45,8 +44,7 @@ class TvmEngine(Engine):
         call = compiled.prepared(example.numpy())
 
         def run() -> torch.Tensor:
-            y: Any = call()
-            return torch.from_dlpack(y)
+            return torch.from_dlpack(call())
 
         return run
 

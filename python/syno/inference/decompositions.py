@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, fx
@@ -12,16 +12,17 @@ from syno._util.errors import UserError
 from syno.inference.node_arguments import NodeArguments
 
 _aten = torch.ops.aten
-Table = dict[Any, Callable[..., Any]]
+Table = dict[Any, Callable[..., object]]
+Replacement = TypeVar("Replacement", bound=Callable[..., object])
 
 # What takes the place of each operator, as `ExportedProgram.run_decompositions` reads it.
 SIMPLER: Table = {}
 
 
-def _of(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _of(*names: str) -> Callable[[Replacement], Replacement]:
     """Decorator of what takes the place of these operators of ATen."""
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: Replacement) -> Replacement:
         for name in names:
             packet, _, overload = name.partition(".")
             SIMPLER[getattr(getattr(_aten, packet), overload or "default")] = function
@@ -98,7 +99,7 @@ _Named = tuple[str, Tensor]
 
 
 @_of("einsum")
-def _einsum(equation: str, tensors: Sequence[Tensor], *, path: Any = None) -> Tensor:
+def _einsum(equation: str, tensors: Sequence[Tensor], *, path: object = None) -> Tensor:
     """One product after the other; `path` gives another order of the same sum."""
     inside, arrow, outside = equation.replace(" ", "").partition("->")
     parts = inside.split(",")
@@ -267,7 +268,7 @@ def _run(
     return torch.stack(found[::-1] if backward else found), states
 
 
-def _one_step(cell: _Cell) -> Callable[..., Any]:
+def _one_step(cell: _Cell) -> Callable[..., object]:
     def step(
         x: Tensor,
         start: Tensor | Sequence[Tensor],
@@ -275,7 +276,7 @@ def _one_step(cell: _Cell) -> Callable[..., Any]:
         of_state: Tensor,
         of_input_bias: Tensor | None = None,
         of_state_bias: Tensor | None = None,
-    ) -> Any:
+    ) -> Tensor | Sequence[Tensor]:
         states = [start] if isinstance(start, Tensor) else list(start)
         found = cell(_linear(x, of_input, of_input_bias), states, of_state, of_state_bias)
         return found if len(found) > 1 else found[0]

@@ -15,7 +15,7 @@ class NodeArguments:
     """
 
     def __init__(self, node: fx.Node) -> None:
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, object] = {}
         self._unread: dict[str, None] = {}
         for place, argument in enumerate(node.target._schema.arguments):  # type: ignore[union-attr]
             value = argument.default_value
@@ -31,7 +31,7 @@ class NodeArguments:
         self._unread.pop(name, None)
         return self._values[name]
 
-    def get(self, name: str, default: Any) -> Any:
+    def get(self, name: str, default: object) -> Any:
         """An argument that not all overloads have."""
         return self[name] if name in self._values else default
 
@@ -65,5 +65,5 @@ def _alike(value: object, default: object) -> bool:
     return type(value) is type(default) and value == default
 
 
-def _listed(value: object) -> list[Any]:
+def _listed(value: object) -> list[object]:
     return list(value) if isinstance(value, (list, tuple)) else [value]

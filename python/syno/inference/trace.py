@@ -6,7 +6,6 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import fx, nn
@@ -279,7 +278,7 @@ def _holds_for_one(
 def _graph(
     net: nn.Module,
     inputs: tuple[torch.Tensor, ...],
-    sizes: tuple[Any, ...] | None,
+    sizes: tuple[object, ...] | None,
     loops: bool,
 ) -> fx.GraphModule:
     # What fails on the way may leave traces in the module.
@@ -344,7 +343,7 @@ def module_name(node: fx.Node) -> str:
     return name or node.name
 
 
-def each_dimension(value: Any, rank: int) -> list[int]:
+def each_dimension(value: int | Sequence[int], rank: int) -> list[int]:
     """An argument of torch that has one value for each of `rank` dimensions, or one for all."""
     values = [int(v) for v in value] if isinstance(value, Sequence) else [int(value)]
     return values * rank if len(values) == 1 else values

@@ -14,7 +14,6 @@ import contextlib
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from syno._util.errors import UserError
 from syno._util.json_types import Json
@@ -103,7 +102,7 @@ class OperatorSampler(BaseSampler):
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Select the operator of a trial: see BaseSampler."""
         with self._lock:
             operator = self._method.propose(self._history(study, trial))
@@ -120,7 +119,7 @@ class OperatorSampler(BaseSampler):
         trial: FrozenTrial,
         param_name: str,
         param_distribution: BaseDistribution,
-    ) -> Any:
+    ) -> object:
         """Sample another parameter: see BaseSampler."""
         return self._others.sample_independent(study, trial, param_name, param_distribution)
 

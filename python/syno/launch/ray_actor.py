@@ -18,12 +18,13 @@ from collections import deque
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec
 
 from syno import _core
 from syno._util.json_types import Json
 from syno.launch import child
 
+Given = ParamSpec("Given")
 _MOST_LINES = 100  # that wait to be looked at
 _LONGEST_LINE = 1000  # characters
 _READ_S = 1.0  # for the last lines: processes that the worker has started may hold the other end
@@ -41,13 +42,13 @@ def identity() -> dict[str, Json]:
     }
 
 
-def _as_json(method: Callable[..., dict[str, Json]]) -> Callable[..., str]:
+def _as_json(method: Callable[Given, dict[str, Json]]) -> Callable[Given, str]:
     """Let a method return JSON, and its exceptions as a text, too."""
 
     @wraps(method)
-    def answered(*given: Any) -> str:
+    def answered(*given: Given.args, **named: Given.kwargs) -> str:
         try:
-            found = method(*given)
+            found = method(*given, **named)
         except Exception as error:
             traceback.print_exc()  # into the log of the node
             found = {"failure": f"{type(error).__name__}: {error}"}

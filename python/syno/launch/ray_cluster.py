@@ -10,7 +10,7 @@ import importlib.util
 import os
 import socket
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 from syno._util.checks import short
 from syno._util.errors import UserError
@@ -67,7 +67,7 @@ class RayCluster:
             _check_answers(given)
         import ray
 
-        self._ray: Any = ray
+        self._ray: ModuleType = ray
         try:
             self._ray.init(address=given, log_to_driver=False, logging_level="ERROR")
         except ConnectionError as error:
@@ -124,7 +124,7 @@ class RayCluster:
 class RayActor:
     """A worker on some node."""
 
-    def __init__(self, ray: Any, handle: Any) -> None:
+    def __init__(self, ray: ModuleType, handle: object) -> None:
         self._ray, self._handle = ray, handle
 
     def call(self, method: str, *given: str) -> RayCall:
@@ -139,7 +139,7 @@ class RayActor:
 class RayCall:
     """A call of a method of a worker."""
 
-    def __init__(self, ray: Any, reference: Any) -> None:
+    def __init__(self, ray: ModuleType, reference: object) -> None:
         self._ray, self._reference = ray, reference
 
     def answer(self) -> str | None:

@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from syno._util.errors import UserError
 from syno._util.json_types import Json
@@ -36,6 +36,22 @@ EARLY_S = 60.0  # mistakes that workers report up to then are there from the sta
 _ROOM_S = 30.0  # of waiting for room, after which a note says so
 _END_S = 30.0  # for what a worker does when it is asked to end
 _LEFT = "its node left the cluster"
+
+
+class _Answer(TypedDict, total=False):
+    """What calls of `RayWorker` return.
+
+    failure: of any call; node, host and versions: of `look_around`; process: of `begin`; code, said
+    and lines: of `look`, where a code is that of a process that has ended.
+    """
+
+    failure: str
+    node: str
+    host: str
+    process: int
+    code: int | None
+    said: str
+    lines: list[str]
 
 
 @dataclass
@@ -180,7 +196,7 @@ class Supervisor:
             elif place.call is None:
                 place.call = place.actor.call("look")
 
-    def _answer(self, place: _Place) -> dict[str, Any] | None:
+    def _answer(self, place: _Place) -> _Answer | None:
         """Return what the call of a place returned, None if it has not returned yet."""
         assert place.call is not None
         try:
@@ -193,14 +209,14 @@ class Supervisor:
             return None
         place.call = None
         try:
-            found = json.loads(text)
+            found: _Answer = json.loads(text)
         except ValueError as error:
             raise LostWorkerError(f"it answered with what is no JSON: {error}") from error
         if not isinstance(found, dict):
             raise LostWorkerError("it answered with what is no object of JSON")
         return found
 
-    def _look(self, place: _Place, found: Mapping[str, Any], now: float) -> None:
+    def _look(self, place: _Place, found: _Answer, now: float) -> None:
         """Take the lines of a worker, and its end."""
         for line in found.get("lines", ()):
             place.lines = [*place.lines, str(line)][-3:]
@@ -229,7 +245,7 @@ class Supervisor:
             last = f": {' / '.join(place.lines)}" if place.lines else ""
             self._failed(place, f"its process {how}{last}", now)
 
-    def _count(self, found: Mapping[str, Any]) -> None:
+    def _count(self, found: _Answer) -> None:
         said = str(found.get("said"))
         if found.get("code") == 0 and said.isdecimal():
             self.evaluated += int(said)
@@ -286,7 +302,7 @@ class Supervisor:
         place.node = place.host = ""
         place.lines = []
 
-    def _other_versions(self, found: Mapping[str, Any]) -> str:
+    def _other_versions(self, found: _Answer) -> str:
         """Say how a node differs from this process; empty if it does not."""
         wrong = [
             f"{name} {found.get(name)} instead of {own}"

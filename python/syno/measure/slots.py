@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import nn
@@ -18,6 +17,7 @@ from syno._util.network_copy import copy_network
 from syno.measure.kernels import KernelRun, bench_kernels
 from syno.measure.timing import CPP
 from syno.network import models
+from syno.network.models.info import ModelOptions
 from syno.network.placeholder import Placeholder, checked_slots
 from syno.network.substitute import layer_report
 from syno.operators.operator import Operator
@@ -79,7 +79,7 @@ class SlotKind:
 
 
 def network_with_slots(
-    model: str, options: Mapping[str, Any], size: int | None, batch: int
+    model: str, options: ModelOptions, size: int | None, batch: int
 ) -> tuple[nn.Module, torch.Tensor]:
     """The model of that name with slots, and an input for it: zeros, `batch` samples."""
     net = models.build(model, size=size, **options)

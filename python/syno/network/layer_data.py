@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
 import torch
 from torch.utils._pytree import tree_leaves
@@ -52,13 +52,13 @@ class WeightShape(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+        cls, func: object, types: object, args: object = (), kwargs: object = None
+    ) -> NoReturn:
         leaves = tree_leaves((args, kwargs))
         first = next(leaf for leaf in leaves if isinstance(leaf, WeightShape))
         raise first.refuse(str(func))
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+    def __repr__(self, *, tensor_contents: object = None) -> str:  # type: ignore[override]
         return f"WeightShape({list(self.shape)}, dtype={self.dtype}, device='{self.device}')"
 
 

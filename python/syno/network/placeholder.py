@@ -126,7 +126,7 @@ class Placeholder(nn.Module):
         """Whether parts of the original layer are not for use."""
         return self.guarded or self.layer is not self.original
 
-    def _of_layer(self, original: nn.Module, name: str) -> Any:
+    def _of_layer(self, original: nn.Module, name: str) -> object:
         """An attribute of the original layer."""
         value = getattr(original, name)
         if not self._closed or name == "bias" or is_plain(value):
@@ -376,7 +376,7 @@ class Placeholder(nn.Module):
             )
 
     def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, *arguments: Any, **named: Any
+        self, state_dict: dict[str, object], prefix: str, *arguments: Any, **named: Any
     ) -> None:
         """Also takes the tensors of a network without slots, where the original layer is in it."""
         if self.layer is not None and self.layer is self.original:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
 
+from syno._util.network_copy import Copies
 from syno.network.exchange import become, move_hooks, twin_of
 from syno.network.placeholder import Placeholder
 from syno.network.trace import Trace, run_copy
@@ -80,7 +80,7 @@ def _reasons(
     """Why some layers must stay, by their ids; None where it is not clear which."""
     made: dict[int, Placeholder] = {}
 
-    def put(copies: dict[int, Any]) -> dict[int, nn.Module]:
+    def put(copies: Copies) -> dict[int, nn.Module]:
         for number, plan in plans.items():
             made[number] = plan.put(copies[number])
             made[number].guarded = True

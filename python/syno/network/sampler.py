@@ -287,16 +287,15 @@ class Sampler:
         """Find a change that gives operators by trying several."""
         wanted = self._specification
         fixed = wanted.defaults  # such as a batch that is passed through
-        larger: dict[str, Any] = {
-            "primary": [
-                v if v.partition(":")[0].strip() in fixed else _at_least(_BUDGET, v)
-                for v in wanted.primary
-            ]
-        }
-        deeper: dict[str, Any] = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
+        primary = [
+            v if v.partition(":")[0].strip() in fixed else _at_least(_BUDGET, v)
+            for v in wanted.primary
+        ]
+        larger: dict[str, object] = {"primary": primary}
+        deeper: dict[str, object] = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
         in_words = {
             f"max_depth={deeper['max_depth']}": deeper,
-            f"primary variables with budgets such as {', '.join(larger['primary'])}": larger,
+            f"primary variables with budgets such as {', '.join(primary)}": larger,
             "other constraints on MACs and parameters": NO_TOTALS,
             "larger budgets of the primary variables and a larger max_depth": larger | deeper,
             "larger budgets, a larger max_depth, no constraints on MACs and parameters": (

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import nn
@@ -22,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from syno._util.errors import UserError
-from syno._util.network_copy import copy_network
+from syno._util.network_copy import Copies, copy_network
 
 Shapes = tuple[torch.Size, torch.Size]
 
@@ -54,7 +53,7 @@ class Trace:
 
 # Makes of a copy what runs: copies of objects of the network by their ids -> the modules to watch,
 # by the id that each has in the trace.
-Watched = Callable[[dict[int, Any]], dict[int, nn.Module]]
+Watched = Callable[[Copies], dict[int, nn.Module]]
 
 
 def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) -> Trace:
@@ -71,7 +70,7 @@ def trace(net: nn.Module, layers: Sequence[nn.Module], example_input: object) ->
     """
     inputs = checked_example(example_input)
 
-    def watched(copies: dict[int, Any]) -> dict[int, nn.Module]:
+    def watched(copies: Copies) -> dict[int, nn.Module]:
         return {id(layer): copies[id(layer)] for layer in layers if id(layer) in copies}
 
     found = _try_on_shapes(net, watched, inputs)
@@ -155,7 +154,7 @@ def run_copy(
 ) -> Trace:
     """Run a copy of the network once, with values or on shapes; any error of it is raised."""
     if on_values:
-        copies: dict[int, Any] = {}
+        copies: Copies = {}
         made = copy_network(net, copies)
         given = tuple(x.detach().clone() for x in inputs)
         return _recorded(made, watched(copies), given, nullcontext())
@@ -229,7 +228,13 @@ class _Operations(TorchDispatchMode):
         super().__init__()
         self.names: list[str] = []
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[object, ...] = (),
+        kwargs: dict[str, object] | None = None,
+    ) -> object:
         result = func(*args, **(kwargs or {}))
         shapes = [list(x.shape) for x in tree_leaves(result) if isinstance(x, torch.Tensor)]
         self.names.append(f"{func} {shapes}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 
@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from syno.network.models.info import ModelOptions
+
 
 def networks_with_operators(
     model: str,
-    options: Mapping[str, Any],
+    options: ModelOptions,
     size: int | None,
     operators: Sequence[str],
     sizes: Mapping[str, int],
@@ -64,7 +66,7 @@ def networks_with_operators(
     return found, example
 
 
-def image_model(model: str, options: Mapping[str, Any], size: int | None) -> nn.Module:
+def image_model(model: str, options: ModelOptions, size: int | None) -> nn.Module:
     """Build a model for images; its initial weights follow from the random state of torch.
 
     Raises:

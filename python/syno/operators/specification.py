@@ -144,7 +144,9 @@ class Specification:
         return self._from_fields(self._core.source, changes)
 
     @classmethod
-    def _from_fields(cls, fields: SpecificationFields, changes: Mapping[str, Any]) -> Specification:
+    def _from_fields(
+        cls, fields: SpecificationFields, changes: Mapping[str, object]
+    ) -> Specification:
         merged: dict[str, Any] = {**fields, **fields["limits"]}
         del merged["limits"]
         if "bindings" in changes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from syno import _core
 from syno.operators.operator import Operator
@@ -29,7 +28,7 @@ def is_named(start: str, text: str | None, key: str | None) -> bool:
     return (key or "").startswith(start) or identity(text or "").startswith(start)
 
 
-def operator_summary(operator: Operator) -> dict[str, Any]:
+def operator_summary(operator: Operator) -> dict[str, object]:
     """What identifies an operator, and how it is written."""
     return {
         "id": operator.structure,
@@ -42,7 +41,7 @@ def operator_summary(operator: Operator) -> dict[str, Any]:
     }
 
 
-def costed_summary(operator: Operator) -> dict[str, Any]:
+def costed_summary(operator: Operator) -> dict[str, object]:
     """The same with what it costs in all layers of its specification."""
     costs = {"macs": operator.macs(), "params": operator.params()}
     return operator_summary(operator) | costs

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict, cast
+from typing import TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,6 +258,6 @@ class _Sum:
             self.add(name, total * value)
 
 
-def described(work: Work) -> dict[str, Any]:
+def described(work: Work) -> dict[str, float]:
     """Return the amounts by name."""
     return dict(zip(AMOUNTS, work.amounts, strict=True))

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 from torch.export import ExportedProgram
+from torch.fx.node import Argument
 
 from syno.operators.layer import Layer
 
@@ -104,7 +105,7 @@ class _Layers:
     def _called(self, node: fx.Node) -> Made:
         arguments: Any = fx.node.map_arg(node.args, self._made.__getitem__)
         keywords: Any = fx.node.map_arg(node.kwargs, self._made.__getitem__)
-        target: Callable[..., Any] = node.target  # type: ignore[assignment]
+        target: Callable[..., Made] = node.target  # type: ignore[assignment]
         sources: list[object] = []
         fx.node.map_arg(node.args, lambda n: sources.append(self._made[n]))
         if sources and not any(isinstance(source, fx.Node) for source in sources):
@@ -130,7 +131,9 @@ class _Layers:
         self._root.register_buffer(name, value)
         return self._graph.get_attr(name)
 
-    def _call(self, target: Callable[..., object], *arguments: Any, **keywords: Any) -> fx.Node:
+    def _call(
+        self, target: Callable[..., object], *arguments: Argument, **keywords: Argument
+    ) -> fx.Node:
         return self._graph.call_function(target, arguments, keywords)
 
     def _convolution(

@@ -101,7 +101,7 @@ def read_bundle(path: Path, secret: bytes) -> Bundle:
         raise UserError(f"{error}\n  in {path}; nothing was stored") from error
 
 
-def _check_signed(content: dict[str, Any], secret: bytes) -> None:
+def _check_signed(content: dict[str, object], secret: bytes) -> None:
     """Take the signature out of a bundle, if it is right."""
     found = content.get("format")
     if found != FORMAT:
@@ -126,7 +126,7 @@ def _check_signed(content: dict[str, Any], secret: bytes) -> None:
         )
 
 
-def _signature(content: Mapping[str, Any], secret: bytes) -> str:
+def _signature(content: Mapping[str, object], secret: bytes) -> str:
     try:
         text = canonical_json(content)
     except (ValueError, RecursionError) as error:
@@ -141,7 +141,7 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _bundle(content: dict[str, Any]) -> Bundle:
+def _bundle(content: dict[str, object]) -> Bundle:
     content.pop("format")
     rows = content.get("rows")
     if not isinstance(rows, list) or not 0 < len(rows) <= MOST_ROWS:
@@ -205,12 +205,12 @@ def _of(kind: type, what: str, content: object) -> dict[str, Any]:
     return found
 
 
-def _check_texts(where: str, content: Mapping[str, Any], *names: str) -> None:
+def _check_texts(where: str, content: Mapping[str, object], *names: str) -> None:
     for name in names:
         checks.text(f"'{name}' of {where}", content[name])
 
 
-def _positive(where: str, content: Mapping[str, Any], name: str, *, zero: bool = False) -> None:
+def _positive(where: str, content: Mapping[str, object], name: str, *, zero: bool = False) -> None:
     value = checks.number(f"'{name}' of {where}", content[name])
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
         raise UserError(

@@ -183,6 +183,7 @@ class EventData(TypedDict, total=False):
     token, outcome: of `dropped`: what a late answer said.
     asks: of `distrusted`, which versions up to 9 wrote: the proposals whose answers were taken
         back.
+    what, key, value: of `finding` and `change`, in an adaptation; name, seconds: of its `phase`.
     """
 
     proposal: int
@@ -205,3 +206,6 @@ class EventData(TypedDict, total=False):
     evaluations: int
     seconds: float
     training: Mapping[str, Json]
+    what: str
+    value: Json
+    name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from sqlalchemy import Connection, event
 
@@ -60,13 +59,13 @@ def probed(store: Store, timer: Callable[[], float]) -> Iterator[Probe]:
     """Probe the transactions of a store, which one thread uses, while the block runs."""
     probe = Probe(timer)
 
-    def sends(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+    def sends(connection: object, cursor: object, statement: str, *rest: object) -> None:
         probe.sends(statement)
 
     def begins(connection: Connection) -> None:
         probe.begins(connection)
 
-    def ends(*given: Any) -> None:
+    def ends(*given: object) -> None:
         probe.ends()
 
     # A connection goes back after the transaction is durable.

@@ -33,7 +33,8 @@ def lenient(connection: Connection) -> Iterator[None]:
     if connection.dialect.name != "sqlite":
         yield
         return
-    driver: Any = connection.connection.dbapi_connection
+    driver = connection.connection.dbapi_connection
+    assert driver is not None  # it is connected
     before, driver.text_factory = driver.text_factory, decoded
     try:
         yield
@@ -55,7 +56,7 @@ def raw_rows(connection: Connection, table: Table) -> list[Values]:
             return _named(names, connection.exec_driver_sql(query))
 
 
-def _named(names: list[str], result: CursorResult[Any]) -> list[Values]:
+def _named(names: list[str], result: CursorResult[tuple[object, ...]]) -> list[Values]:
     return [
         dict(zip(names, row, strict=True))
         for row in chain.from_iterable(result.partitions(_FETCHED))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
     RowMapping,
     Table,
     Update,
@@ -49,13 +47,13 @@ class Rows:
         return {**self._stored, **{name: ids for name, ids in taken.items() if ids}}
 
 
-def put(connection: Connection, table: Table, **values: object) -> tuple[Row[Any], str]:
+def put(connection: Connection, table: Table, **values: object) -> tuple[tuple[int, ...], str]:
     """Inserts one row and gives its primary key and its seal."""
     made = seal(table, values)
     key = connection.execute(insert(table), {**values, "seal": made}).inserted_primary_key
     if key is None:
         raise InternalError(f"no key came back from {table.name}")
-    return key, made
+    return tuple(key), made
 
 
 def add(connection: Connection, table: Table, rows: Rows | None = None, /, **values: object) -> int:

@@ -77,7 +77,7 @@ def value_of(document: str) -> Any:
     return found if end == len(document) else parsed_json(document)
 
 
-class JsonText(TypeDecorator[Any]):
+class JsonText(TypeDecorator[object]):
     """A JSON value as canonical text: the same bytes on every database."""
 
     impl = Text
@@ -87,7 +87,7 @@ class JsonText(TypeDecorator[Any]):
         """To the database."""
         return None if value is None else canonical_json(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+    def process_result_value(self, value: str | None, dialect: Dialect) -> object:
         """From the database."""
         return None if value is None else value_of(value)
 

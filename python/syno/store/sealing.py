@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 from sqlalchemy import Connection, Table, Text, bindparam, update
 from sqlalchemy.types import TypeEngine
@@ -74,7 +73,7 @@ def _update(connection: Connection, table: Table, names: list[str], rows: list[V
     )
 
 
-def _plain_type(table: Table, name: str) -> TypeEngine[Any]:
+def _plain_type(table: Table, name: str) -> Text | TypeEngine[object]:
     kind = table.c[name].type
     return Text() if isinstance(kind, schema.JsonText) else kind
 

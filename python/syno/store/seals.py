@@ -33,7 +33,7 @@ def digest_of(content: object) -> str:
 
 
 @functools.cache
-def sealed_columns(table: Table) -> tuple[Column[Any], ...]:
+def sealed_columns(table: Table) -> tuple[Column[object], ...]:
     """The columns that a seal covers, in order."""
     left_out = _LEFT_OUT | _LEFT_OUT_OF.get(table.name, set())
     return tuple(column for column in table.columns if column.name not in left_out)
@@ -68,7 +68,7 @@ def event_digest(before: str, values: Mapping[str, object]) -> str:
     return _core.seal([before, *[values[name] for name in _SEALED_OF_EVENTS]])
 
 
-def _stored(column: Column[Any], value: Any) -> object:
+def _stored(column: Column[object], value: Any) -> object:
     """What the database will give for a value that is written into this column."""
     if value is None:
         return None

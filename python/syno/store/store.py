@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Select, false, select, update
 
@@ -453,7 +452,7 @@ def _check_existing(
         raise damaged(address.name, map(str, found))
 
 
-def _study_query() -> Select[tuple[Any, ...]]:
+def _study_query() -> Select[tuple[object, ...]]:
     column = schema.study.c
     return (
         select(

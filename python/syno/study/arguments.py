@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class DataArguments(Options):
     """How networks learn from data of the program, which no data set has by name."""
 
-    validation: float | Dataset[Any] | DataLoader[Any] | None = argument(
+    validation: float | Dataset[object] | DataLoader[object] | None = argument(
         "Of a Dataset: another one to validate with, or the share of `data` for it.",
         None,
         unset="that of the fidelity, a tenth",
@@ -109,7 +109,7 @@ class Search(StudyOptions, CustomArguments):
             "the resolution of the default fidelity: that of the example input that created them."
         )
     )
-    data: str | Dataset[Any] | DataLoader[Any] | None = argument(
+    data: str | Dataset[object] | DataLoader[object] | None = argument(
         "A data set as in `syno.data.load`, or a text as in `load_text`. For a text, operators are "
         "judged by the validation loss instead of the accuracy, and one that reads later positions "
         "is rejected before training. Or a torch.utils.data.Dataset of pairs (input, target), or a "
@@ -153,7 +153,7 @@ class Resumption(ResumeOptions, CustomArguments):
     net: nn.Module | None = argument(
         "The module that the study was started with, if it was started with one.", None
     )
-    data: Dataset[Any] | DataLoader[Any] | None = argument(
+    data: Dataset[object] | DataLoader[object] | None = argument(
         "The custom data of the search, with its other arguments, which a store cannot hold.", None
     )
     observer: StudyObserver | None = like(Search, "observer")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -16,6 +15,7 @@ from syno.codegen.verify import verify
 from syno.engines import engine as engines
 from syno.measure.latency import Measurement, latency
 from syno.network import models
+from syno.network.models.info import ModelOptions
 from syno.network.substitute import replace as put
 from syno.operands.layers import fit_to_network, layer_specification
 from syno.operands.lookup import NamedOperator, named_operators
@@ -33,7 +33,7 @@ def measure_operators(
     ops: Sequence[str],
     *,
     model: str,
-    options: Mapping[str, int | str] | None = None,
+    options: ModelOptions | None = None,
     size: int | None = None,
     binding: Mapping[str, int] | None = None,
     engine: str = _ENGINE,
@@ -67,8 +67,7 @@ def measure_operators(
         raise UserError(f"the model '{model}' does not process images\n  expected: another model")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        given: dict[str, Any] = dict(options or {})
-        original = models.build(model, size=size, **given).eval()
+        original = models.build(model, size=size, **dict(options or {})).eval()
     template = models.slots(original)
     known = layer_specification(template, dict(binding or {}))
     named = named_operators(list(ops), store=store, study=study, layers=known)

@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.operators.specification import NO_TOTALS, Specification
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.data.custom import CustomData, CustomEvaluation
+    from syno.study.evaluate.evaluator_settings import EvaluatorSettings
     from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
     from syno.study.evaluate.loading import Data
     from syno.study.evaluate.network import Network
@@ -137,12 +139,12 @@ def evaluator_of(
     from syno.study.evaluate.rungs import LadderEvaluator, evaluators
     from syno.train import Fidelity
 
-    arguments: dict[str, Any] = {
+    arguments: EvaluatorSettings = {
         "seed": settings.seed,
         "timing": settings.timing,
         "deadline_s": settings.train.deadline_s,
         "max_slowdown": settings.train.max_slowdown,
-        "kernels": settings.train.kernels,
+        "kernels": settings.train.kernels or "eager",
         "weights": None if weights is None else weights.folder,
     }
     if predictor is not None:
@@ -178,33 +180,34 @@ def _isolated(
     data_dir: str | None,
     checkpoints: Checkpoints | None,
     observer: StudyObserver,
-    arguments: dict[str, Any],
+    arguments: EvaluatorSettings,
 ) -> IsolatedEvaluator | None:
     """The evaluator in processes of its own; None where it runs in this one."""
     from syno.study.evaluate.evaluator import make_custom_evaluator, make_evaluator
     from syno.study.evaluate.isolation import isolated
     from syno.study.evaluate.rungs import make_custom_ladder_evaluator, make_ladder_evaluator
 
-    limits: dict[str, Any] = {
-        "wanted": settings.isolation.isolate,
-        "settings": arguments,
-        "deadline_s": arguments["deadline_s"],
-        "max_slowdown": arguments["max_slowdown"],
-        "memory_limit": settings.isolation.memory_limit,
-        "baseline_s": {e.rung_index: e.seconds for e in store.summary(record).baselines},
-        "observer": observer,
-    }
+    start = partial(
+        isolated,
+        wanted=settings.isolation.isolate,
+        settings=arguments,
+        deadline_s=arguments["deadline_s"],
+        max_slowdown=arguments["max_slowdown"],
+        memory_limit=settings.isolation.memory_limit,
+        baseline_s={e.rung_index: e.seconds for e in store.summary(record).baselines},
+        observer=observer,
+    )
     data = (settings.data, data_dir)
     if settings.metric is not None:
         made = make_custom_evaluator if rungs.ladder is None else make_custom_ladder_evaluator
         more = () if rungs.ladder is None else (rungs.ladder, checkpoints)
-        return isolated(made, rungs.network, rungs.datasets[-1], *more, **limits)
+        return start(made, rungs.network, rungs.datasets[-1], *more)
     if settings.ladder is None:
         own = (settings.fingerprint, settings.tokenizer)
-        return isolated(make_evaluator, rungs.network, *data, *own, **limits)
+        return start(make_evaluator, rungs.network, *data, *own)
     marks = settings.ladder["fingerprints"]
     lower = rungs.networks[:-1]
-    return isolated(
+    return start(
         make_ladder_evaluator,
         rungs.network,
         lower,
@@ -212,5 +215,4 @@ def _isolated(
         *data,
         marks,
         checkpoints,
-        **limits,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util import numbers
 from syno._util.arguments import checked, text
@@ -124,7 +124,7 @@ class StudyResults(StudySummary):
         made, _ = trained_network(self, found.key or BASELINE, net=net, seed=found.seed)
         return made
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """Return the trials as plain values, a row for each."""
         objective = self.objective
         return [

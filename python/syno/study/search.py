@@ -259,25 +259,35 @@ def _run(
     observer: StudyObserver,
 ) -> StudyResults:
     calls = Callbacks(store, given.callbacks)
-    around: dict[str, Any] = {
-        "observer": Observers(observer, calls),
-        "stopper": AnyOf(default_stopper(study), calls),
-        "weights": Weights.of(store, study.record),
-        "checkpoints": None if rungs.ladder is None else Checkpoints.of(store, study.record),
-    }
+    observers, stopper = Observers(observer, calls), AnyOf(default_stopper(study), calls)
+    weights = Weights.of(store, study.record)
+    checkpoints = None if rungs.ladder is None else Checkpoints.of(store, study.record)
     started = starter(store, study.record.name, given, data_dir=data_dir, note=observer.on_note)
     if started is not None:
         with started as workers:
-            drive(study, watch=workers.check, **around)
+            drive(
+                study,
+                watch=workers.check,
+                observer=observers,
+                stopper=stopper,
+                weights=weights,
+                checkpoints=checkpoints,
+            )
     else:
-        checkpoints = around["checkpoints"]
         if checkpoints is not None:
             checkpoints.keep(study.checkpoints_needed)
         parts = (store, study.record, study.settings, rungs, data_dir)
         with evaluator_of(
-            *parts, observer, checkpoints, around["weights"], predictor=predictor_of(given)
+            *parts, observer, checkpoints, weights, predictor=predictor_of(given)
         ) as evaluator:
-            run(study, evaluator, **around)
+            run(
+                study,
+                evaluator,
+                observer=observers,
+                stopper=stopper,
+                weights=weights,
+                checkpoints=checkpoints,
+            )
     return StudyResults.of(store.summary(study.record), store)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from syno._util.declaration import document, restored, stored_names
 from syno._util.errors import UserError
@@ -98,7 +98,7 @@ class StudySettings(SearchOptions):
         Raises:
             UserError: for settings that this version of Syno does not know.
         """
-        given: dict[str, Any] = {k: v for k, v in content.items() if k not in _GONE}
+        given: dict[str, object] = {k: v for k, v in content.items() if k not in _GONE}
         own = {each.name for each in _own_fields()}
         unknown = sorted(given.keys() - own - set(stored_names(cls)))
         if unknown:
@@ -115,7 +115,7 @@ class StudySettings(SearchOptions):
         return dataclasses.replace(self, **given)  # type: ignore[arg-type]
 
 
-def _own_fields() -> list[dataclasses.Field[Any]]:
+def _own_fields() -> list[dataclasses.Field[object]]:
     """Return the fields of the settings that are no option."""
     return [f for f in dataclasses.fields(StudySettings) if "option" not in f.metadata]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno import _core
 from syno._util.errors import InternalError, UserError
@@ -183,7 +183,7 @@ def usual_specification(network: Network) -> Specification | None:
 
 def specification_for(
     given: Specification | str | None,
-    limits: Mapping[str, Any],
+    limits: Mapping[str, object],
     network: Network,
     coefficient: Sequence[str] = (),
 ) -> Specification:

@@ -55,8 +55,8 @@ class TrainingState(TypedDict):
     signature: Signature
     place: list[int]
     net: dict[str, torch.Tensor]
-    optimizer: dict[str, Any]
-    scaler: dict[str, Any]
+    optimizer: dict[str, object]
+    scaler: dict[str, object]
     average: list[Any] | None
     random: dict[str, torch.Tensor]
     losses: list[float]

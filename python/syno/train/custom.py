@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from syno._util.errors import UserError
-from syno.data.custom import CustomData, Samples
+from syno.data.custom import CustomData, Outputs, Samples
 from syno.data.random import Stream
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
@@ -71,7 +70,7 @@ class CustomTask:
             own = places[self._group.part(len(places))]
             yield *self._on_device(self._fit, own), len(places)
 
-    def loss(self, scores: Any, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
+    def loss(self, scores: Outputs, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
         """See Task. Raises a UserError for outputs that do not fit the targets."""
         loss = loss_of(self._data, scores, targets, self._smoothing)
         if self._data.loss is not None:
@@ -126,7 +125,9 @@ class CustomTask:
         return inputs.to(self._numerics.device), targets.to(self._numerics.device)
 
 
-def loss_of(data: CustomData, scores: Any, targets: torch.Tensor, smoothing: float) -> torch.Tensor:
+def loss_of(
+    data: CustomData, scores: Outputs, targets: torch.Tensor, smoothing: float
+) -> torch.Tensor:
     """Return the mean loss of a batch, a scalar.
 
     Raises:
@@ -156,7 +157,7 @@ def class_dimension(scores: torch.Tensor, targets: torch.Tensor) -> int:
 
 
 def _flat(
-    data: CustomData, scores: Any, targets: torch.Tensor
+    data: CustomData, scores: Outputs, targets: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if not isinstance(scores, torch.Tensor):
         raise UserError(

@@ -216,7 +216,7 @@ def recipe_names() -> tuple[str, ...]:
 
 
 # A recipe, and the tables of its rungs.
-_Content = tuple[Recipe, tuple[dict[str, Any], ...]]
+_Content = tuple[Recipe, tuple[dict[str, object], ...]]
 
 
 @cache

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from syno._util.checks import from_file, number, parsed_json
 from syno._util.errors import UserError
@@ -108,12 +107,12 @@ class _Stored:
     """A `TaskResult` as its file has it."""
 
     key: str
-    task: Mapping[str, Any]
+    task: Mapping[str, object]
     status: str
     reason: str
-    rows: tuple[Any, ...]
+    rows: tuple[object, ...]
     seconds: float
-    environment: Mapping[str, Any]
+    environment: Mapping[str, object]
 
 
 class TaskFiles:

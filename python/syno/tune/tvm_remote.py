@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from torch import nn
@@ -16,6 +15,7 @@ from syno._util.errors import UserError, first_line
 from syno.codegen import emitters
 from syno.codegen.emitters.tvm import imported
 from syno.codegen.emitters.tvm_target import device_target, linker
+from syno.codegen.emitters.tvm_types import Executable, PrimFunc
 from syno.devices import TrackedDevice, parse_address, read_secret
 from syno.devices.client import check_device
 from syno.devices.tvm_remote import RemoteFunctions, SessionRequest, upload
@@ -175,10 +175,10 @@ def _timer(sent: RemoteFunctions, arrays: Sequence[Sequence[int]]) -> Callable[[
     return sent.timer("main", tensors, _LEAST_MS)
 
 
-def _beside(subject: TuningSubject) -> dict[str, tuple[Any, list[Sequence[int]]]]:
+def _beside(subject: TuningSubject) -> dict[str, tuple[PrimFunc, list[Sequence[int]]]]:
     """What is timed with a layer: functions of TVM with the shapes of their tensors."""
     size = _CONTROL_SIZE
-    found: dict[str, tuple[Any, list[Sequence[int]]]] = {
+    found: dict[str, tuple[PrimFunc, list[Sequence[int]]]] = {
         "control": (_product(size), [(size, size)] * 3)
     }
     if subject.moves is not None:
@@ -187,17 +187,18 @@ def _beside(subject: TuningSubject) -> dict[str, tuple[Any, list[Sequence[int]]]
     return found
 
 
-def _product(size: int) -> Any:
+def _product(size: int) -> PrimFunc:
     imported()
     from tvm import te
 
     a, b = (te.placeholder((size, size), name=name) for name in "ab")
     k = te.reduce_axis((0, size), name="k")
     c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
-    return te.create_prim_func([a, b, c])
+    found: PrimFunc = te.create_prim_func([a, b, c])
+    return found
 
 
-def _average(moves: nn.Module, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
+def _average(moves: nn.Module, shape: Sequence[int]) -> tuple[PrimFunc, tuple[int, ...]]:
     """The average over windows that do not overlap, as it stands before an operator."""
     imported()
     from tvm import te
@@ -218,7 +219,8 @@ def _average(moves: nn.Module, shape: Sequence[int]) -> tuple[Any, tuple[int, ..
     return te.create_prim_func([x, y]), small
 
 
-def _compiled(function: Any, target: str, threads: int) -> Any:
+def _compiled(function: PrimFunc, target: str, threads: int) -> Executable:
     tvm = imported()
     module = tvm.IRModule({"main": function.with_attr("global_symbol", "main")})
-    return tvm.compile(module, target=device_target(target, threads))
+    found: Executable = tvm.compile(module, target=device_target(target, threads))
+    return found

@@ -12,17 +12,17 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from types import ModuleType
+from typing import NotRequired, Protocol, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
 from syno.codegen.emitters.tvm_target import device_target, linker
+from syno.codegen.emitters.tvm_types import Array, Executable, Foreign, Module, PrimFunc, Tensor
 from syno.runs import helper_process, processes
 
-Array = NDArray[np.number]
 _TUNER = "tvm.s_tir.meta_schedule"
 # The file in the folder of a layer with what TVM prints.
 _MESSAGES = "messages.txt"
@@ -49,11 +49,31 @@ class Remote:
     count: int
 
 
+class _RemoteOrders(TypedDict):
+    tracker: str
+    key: str
+    secret: str | None
+    count: int
+
+
+class _Orders(TypedDict):
+    """What `main` is asked on standard input: the schedules of an emitted file, or of modules."""
+
+    source: NotRequired[str]
+    modules: NotRequired[list[tuple[str, str]]]
+    trials: int
+    threads: int
+    target: str | None
+    folder: str
+    remote: _RemoteOrders | None
+    parent: int
+
+
 @dataclass(frozen=True)
 class Best:
     """The compiled function `main` with the best schedule, of so many that were measured."""
 
-    executable: Any
+    executable: Executable
     trials: int
 
 
@@ -74,10 +94,9 @@ class CompiledFunction:
 
     def run(self, x: Array, weights: Sequence[Array], shape: Sequence[int]) -> Array:
         """y; what the code does not write stays NaN."""
-        y = self._tensor(np.full(tuple(shape), np.nan, np.float32))
+        y: Tensor = self._tensor(np.full(tuple(shape), np.nan, np.float32))
         self._function(*(self._tensor(array) for array in (x, *weights)), y)
-        result: Array = y.numpy()
-        return result
+        return y.numpy()
 
     def prepared(
         self, x: Array, weights: Sequence[Array], shape: Sequence[int]
@@ -162,7 +181,7 @@ def best(
 
 
 def tune_functions(
-    functions: Mapping[str, Any],
+    functions: Mapping[str, Module],
     folder: Path,
     *,
     trials: int,
@@ -216,10 +235,11 @@ def _search(
 
 def main() -> None:
     """Search, as standard input asks; print a line for each batch of trials."""
-    asked, answers = helper_process.read_orders(), helper_process.answers()
+    asked: _Orders = helper_process.read_orders()
+    answers = helper_process.answers()
     processes.die_with(asked["parent"])
     tvm = imported()
-    meta_schedule: Any = importlib.import_module(_TUNER)
+    meta_schedule = importlib.import_module(_TUNER)
     if "source" in asked:
         modules = [("", _module(asked["source"], tvm))]
     else:
@@ -235,11 +255,11 @@ def main() -> None:
 
 
 def _tune(
-    asked: Mapping[str, Any],
+    asked: _Orders,
     name: str,
-    module: Any,
+    module: Module,
     told: Callable[[int], None],
-    meta_schedule: Any,
+    meta_schedule: ModuleType,
 ) -> None:
     """Measure the schedules of one function that its database lacks."""
     folder, trials, threads = asked["folder"], asked["trials"], asked["threads"]
@@ -247,7 +267,8 @@ def _tune(
     told(done)
     if done >= trials:
         return
-    builder, runner = _measuring(asked["remote"], asked["target"], threads, meta_schedule)
+    remote = None if asked["remote"] is None else Remote(**asked["remote"])
+    builder, runner = _measuring(remote, asked["target"], threads, meta_schedule)
     meta_schedule.tir_integration.tune_tir(
         mod=imported().IRModule({name: module["main"]}),
         target=device_target(asked["target"], threads),
@@ -261,15 +282,15 @@ def _tune(
         strategy="evolutionary" if trials >= _LEAST_EVOLVED else "replay-trace",
         measure_callbacks=[
             *meta_schedule.MeasureCallback.create("default"),
-            _counter(meta_schedule, done, told),
+            _counter(done, told),
         ],
         seed=done + 1,
     )
 
 
 def _measuring(
-    remote: Mapping[str, Any] | None, target: str | None, threads: int, meta_schedule: Any
-) -> tuple[Any, Any]:
+    remote: Remote | None, target: str | None, threads: int, meta_schedule: ModuleType
+) -> tuple[object, object]:
     """What builds trials, and what measures them: on this machine, or on devices."""
     if remote is None:
         own = meta_schedule.builder.LocalBuilder(max_workers=threads, timeout_sec=_SECONDS)
@@ -277,16 +298,15 @@ def _measuring(
     from syno.devices import parse_address, read_secret
     from syno.devices import tvm_remote as devices
 
-    given = Remote(**remote)
-    secret = None if given.secret is None else read_secret(Path(given.secret))
+    secret = None if remote.secret is None else read_secret(Path(remote.secret))
     place = devices.SessionRequest(
-        parse_address(given.tracker), given.key, secret, seconds=_SECONDS
+        parse_address(remote.tracker), remote.key, secret, seconds=_SECONDS
     )
     compiler = linker(target or "")
-    return devices.builder(compiler), devices.runner(place, threads, given.count)
+    return devices.builder(compiler), devices.runner(place, threads, remote.count)
 
 
-def _timed(database: Any, module: Any) -> int:
+def _timed(database: Foreign, module: Module) -> int:
     """How many schedules of a function ran. Others are in the database with a time of 1e10
     seconds."""
     if not database.has_workload(module):
@@ -295,11 +315,13 @@ def _timed(database: Any, module: Any) -> int:
     return sum(min(map(float, record.run_secs)) < _FAILED_SECONDS for record in records)
 
 
-def _module(source: str, tvm: Any) -> Any:
+def _module(source: str, tvm: ModuleType) -> Module:
     """The module with the function of an emitted file."""
-    namespace: dict[str, Callable[[], Any]] = {}
+    namespace: dict[str, Callable[[], PrimFunc]] = {}
     exec(compile(source, "<emitted for tvm>", "exec"), namespace)
-    return tvm.IRModule({"main": namespace["prim_func"]().with_attr("global_symbol", "main")})
+    main = namespace["prim_func"]().with_attr("global_symbol", "main")
+    found: Module = tvm.IRModule({"main": main})
+    return found
 
 
 def _cost_model() -> str:
@@ -307,16 +329,22 @@ def _cost_model() -> str:
     return "xgb" if importlib.util.find_spec("xgboost") is not None else "random"
 
 
-def _counter(meta_schedule: Any, done: int, told: Callable[[int], None]) -> Any:
+def _counter(done: int, told: Callable[[int], None]) -> object:
     """What MetaSchedule calls behind each batch of measurements."""
     from tvm.ir.utils import derived_object
+    from tvm.s_tir.meta_schedule import measure_callback
 
     count = done
 
     @derived_object
-    class Counter(meta_schedule.measure_callback.PyMeasureCallback):  # type: ignore[misc]
+    class Counter(measure_callback.PyMeasureCallback):
         def apply(
-            self, scheduler: Any, task: int, candidates: Sequence[Any], built: Any, run: Any
+            self,
+            scheduler: object,
+            task: int,
+            candidates: Sequence[object],
+            built: object,
+            run: object,
         ) -> None:
             nonlocal count
             count += len(candidates)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from syno._util import checks
 from syno._util.errors import UserError
@@ -27,6 +27,9 @@ POOL = "pool"
 _LIMITED = "limited"
 # A setting that may differ when an adaptation is continued: further seeds are added.
 _FREE = "options.seeds"
+# Plain values by their kind and key; those who store them know what they are.
+Findings: TypeAlias = dict[tuple[str, str], Any]
+Found = TypeVar("Found")
 # Seconds after which the time of a phase is stored within a long step.
 _TICK = 20.0
 
@@ -42,13 +45,13 @@ class AdaptationJournal:
         self.study, self._log = study, store.findings(study, token)
         weights = Weights.of(store, study)
         self.folder: Path | None = None if weights is None else weights.folder
-        found: dict[tuple[str, str], Any] = {}
-        changed: dict[tuple[str, str], Any] = {}
+        found: Findings = {}
+        changed: Findings = {}
         self.seconds: dict[str, float] = {}
         # The phase that runs, and from when on its time is not stored yet.
         self._phase: tuple[str, float] | None = None
         for event in store.events(study):
-            data: Mapping[str, Any] = event.data  # type: ignore[assignment]
+            data = event.data
             if event.kind in (FINDING, _CHANGE):
                 values = found if event.kind == FINDING else changed
                 values[data["what"], data["key"]] = data["value"]
@@ -63,11 +66,12 @@ class AdaptationJournal:
         """The finding; None where there is none."""
         return self._changed.done.get((what, key), self._found.done.get((what, key)))
 
-    def once(self, what: str, key: str, find: Callable[[], Any]) -> Any:
+    def once(self, what: str, key: str, find: Callable[[], Found]) -> Found:
         """The finding, which `find` returns as plain values if there is none yet."""
         if (what, key) not in self._found.done:
             self.put(what, key, find())
-        return self._found.done[what, key]
+        found: Found = self._found.done[what, key]
+        return found
 
     def put(self, what: str, key: str, value: object) -> None:
         """Store a finding of plain values, and the time of the phase so far."""
@@ -141,7 +145,7 @@ class Scope:
         """The finding; None where there is none."""
         return self.journal.get(what, key + self.suffix)
 
-    def once(self, what: str, key: str, find: Callable[[], Any]) -> Any:
+    def once(self, what: str, key: str, find: Callable[[], Found]) -> Found:
         """The finding, which `find` returns as plain values if there is none yet."""
         return self.journal.once(what, key + self.suffix, find)
 

@@ -71,20 +71,18 @@ class Lengths:
         if not self._budget.limited:
             return usual
 
-        def measure() -> dict[str, float]:
-            return asdict(_pace(self._tuner, make()))
-
-        pace = TrainingPace(**self._journal.once("pace", "", measure))
+        found = self._journal.once("pace", "", lambda: asdict(_pace(self._tuner, make())))
+        pace = TrainingPace(**found)
 
         def decide() -> dict[str, int]:
             longest = self._journal.get("longest", "") or _longest(usual, self._grows)
             trainings = networks * self._tuner.options.seeds
             return _length(usual, longest, pace, self._budget.left(_PHASE) / trainings)
 
-        found = self._journal.once("length", name, decide)
+        length = self._journal.once("length", name, decide)
         if self._journal.get("longest", "") is None:
-            self._journal.put("longest", "", found)
-        return usual.changed(name=usual.name_with(found), **found)
+            self._journal.put("longest", "", length)
+        return usual.changed(name=usual.name_with(length), **length)
 
     def forecast(self, fidelity: Fidelity, networks: int) -> str:
         """How long the fine-tuning takes, in words; empty without a limit."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from syno._util import numbers
+from syno._util.json_types import JsonObject
 from syno._util.printable import printable
 from syno._util.tables import Table
 from syno.adaptation.pipeline.front import Series, axis_of, series
@@ -118,7 +118,7 @@ def _slots(found: AdaptationResults) -> list[markup.Markup]:
     ]
 
 
-def _front(found: AdaptationResults) -> dict[str, Any]:
+def _front(found: AdaptationResults) -> JsonObject:
     """The objective against the speed-up: networks, rivals, and the original."""
     shapes = itertools.cycle(_SHAPES)
     data = [
@@ -129,7 +129,7 @@ def _front(found: AdaptationResults) -> dict[str, Any]:
     return {"data": data, "layout": layout}
 
 
-def _trace(found: AdaptationResults, each: Series, shape: str) -> dict[str, Any]:
+def _trace(found: AdaptationResults, each: Series, shape: str) -> JsonObject:
     """A series for the chart; shape: of the markers of a rival."""
     show, spread = found.objective.shown, found.objective.spread
     texts = []
@@ -138,7 +138,7 @@ def _trace(found: AdaptationResults, each: Series, shape: str) -> dict[str, Any]
         texts.append(
             f"{point.name}: {show(point.value)}" + (about and f" \N{PLUS-MINUS SIGN} {about}")
         )
-    trace: dict[str, Any] = {
+    trace: JsonObject = {
         "type": "scatter",
         "mode": "lines+markers" if each.role == "front" else "markers",
         "name": each.name,

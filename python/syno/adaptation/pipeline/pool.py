@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from torch import nn
 
@@ -39,6 +39,15 @@ _LEAST_SHARE, _MOST_SHARE = 0.03, 0.75
 _WALKS = 50_000
 
 
+class CandidateDocument(TypedDict):
+    """A `Candidate` as plain values."""
+
+    name: str
+    source: str
+    text: str
+    sizes: dict[str, int]
+
+
 @dataclass(frozen=True)
 class Candidate:
     """What may stand in a slot.
@@ -64,7 +73,7 @@ class Candidate:
         """Whether it is an operator, and not the original layer or no layer."""
         return bool(self.text)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> CandidateDocument:
         """The candidate as plain values."""
         return {"name": self.name, "source": self.source, "text": self.text, "sizes": self.sizes}
 

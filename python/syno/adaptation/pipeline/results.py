@@ -6,7 +6,7 @@ import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util import numbers
 from syno._util.errors import UserError
@@ -222,7 +222,7 @@ class AdaptationResults:
             found.append(Section(f"{name}: no result", text=reason))
         return found
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Everything but the networks themselves, as plain values."""
         best = self.best
         return {

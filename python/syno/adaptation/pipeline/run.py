@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -17,7 +16,7 @@ from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, ope
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import InterleavedTimer
 from syno.adaptation.pipeline.length import Lengths
-from syno.adaptation.pipeline.pool import Candidate, candidates
+from syno.adaptation.pipeline.pool import Candidate, CandidateDocument, candidates
 from syno.adaptation.pipeline.progress import AdaptationObserver, Progress, silent
 from syno.adaptation.pipeline.recorder import Recorder
 from syno.adaptation.pipeline.results import NetworkRow
@@ -132,7 +131,7 @@ class AdaptationRun:
         )
 
     def _pool(self, operators: Sequence[str | Operator]) -> list[Candidate]:
-        def gather() -> list[dict[str, object]]:
+        def gather() -> list[CandidateDocument]:
             found = candidates(
                 self.subject.network,
                 zoo_too=self.options.zoo,
@@ -143,7 +142,7 @@ class AdaptationRun:
             )
             return [each.to_json() for each in found]
 
-        rows: list[Any] = self.journal.once(POOL, "", gather)
+        rows = self.journal.once(POOL, "", gather)
         return [Candidate(**row) for row in rows]
 
     @property

@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar
 
 import torch
 
@@ -28,7 +28,14 @@ from syno.adaptation.pipeline.journal import AdaptationJournal, Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.mutations import mutations
-from syno.adaptation.pipeline.pool import NO_LAYER, ORIGINAL, ORIGINAL_LAYER, REMOVED, Candidate
+from syno.adaptation.pipeline.pool import (
+    NO_LAYER,
+    ORIGINAL,
+    ORIGINAL_LAYER,
+    REMOVED,
+    Candidate,
+    CandidateDocument,
+)
 from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.slots import fit_layer
 from syno.operators.operator import Operator
@@ -57,7 +64,17 @@ _LEAST = 4
 # Seconds to compile and time a kernel, before one was measured.
 _KERNEL_S = 1.0
 
-Row = dict[str, object]
+
+class Row(TypedDict):
+    """An `Entry` as plain values, with the name of its candidate."""
+
+    name: str
+    macs: int
+    params: int
+    latency_ms: float
+    error: float
+
+
 Item = TypeVar("Item")
 
 
@@ -160,7 +177,7 @@ def screened(
             rough = {each: trial.errors[each.name] for each in measured}
             return _screened(kind, trial.costs, rough, recorded[kind.name], options, limited)
 
-        rows: list[Any] = scope.once("candidates", kind.name, search)
+        rows = scope.once("candidates", kind.name, search)
         seconds = max(seconds / 4, (time.perf_counter() - began) / count)
         by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *grown)}
         found[kind.name] = [
@@ -236,11 +253,11 @@ def _mutated(
 
         def mutate(
             step: int = step, count: int = count, done: Sequence[Candidate] = (*known, *made)
-        ) -> list[Row]:
+        ) -> list[CandidateDocument]:
             parents = [trial.tried[place] for place in best_fronts(trial.points, _PARENTS)]
             return [each.to_json() for each in mutations(parents, done, count, seed + step)]
 
-        rows: list[Any] = trial.journal.once("mutations", str(step), mutate)
+        rows = trial.journal.once("mutations", str(step), mutate)
         new = [Candidate(**row) for row in rows]
         made += new
         trial.add(_by_macs(trial.kind, new), f"mutations {step}")

@@ -17,11 +17,14 @@ from syno.data.custom import CustomData
 from syno.network.placeholder import slots
 from syno.network.substitute import substitute
 from syno.network.surgery import sample_shape
+from syno.store.documents import SettingsDocument
 from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.train import Fidelity, fidelity, test_accuracy, test_metrics
 
 Data = DataSet | Records | TextData | CustomData
+# Fields of a fidelity and of its recipe.
+Changes = dict[str, Any]
 # The fidelity of the fine-tuning, by the task of the data.
 _USUAL = {"images": "fast/adapt", "text": "fast/adapt-text", "custom": "fast/adapt-custom"}
 # The resolution and the validation split of `digits`, as a search uses them.
@@ -41,7 +44,7 @@ class AdaptationSource:
     data: Data
     fidelity: Fidelity
     model: str | None = None
-    model_options: Mapping[str, Any] = field(default_factory=dict)
+    model_options: Mapping[str, int | str] = field(default_factory=dict)
     data_name: str | None = None
     data_dir: str | None = None
 
@@ -49,7 +52,7 @@ class AdaptationSource:
         """The network as a subject of fits."""
         return AdaptationSubject(self.network, self.data, self.fidelity)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """What a store keeps of it."""
         metric = None
         if isinstance(self.data, CustomData):
@@ -130,7 +133,7 @@ def checked_source(given: AdaptationArguments) -> AdaptationSource:
     )
 
 
-def _baseline(results: Any) -> tuple[nn.Module, dict[str, Any]]:
+def _baseline(results: object) -> tuple[nn.Module, SettingsDocument]:
     """The trained baseline network of a study, and the settings that it was trained with."""
     from syno.study.results import StudyResults
     from syno.study.trained_network import trained_network
@@ -141,7 +144,7 @@ def _baseline(results: Any) -> tuple[nn.Module, dict[str, Any]]:
             f"  got: {type(results).__name__}"
         )
     net, _ = trained_network(results, "baseline")
-    return net, dict(results.settings)
+    return net, results.settings
 
 
 def _task(data: str, data_dir: str | None) -> str:
@@ -150,14 +153,14 @@ def _task(data: str, data_dir: str | None) -> str:
     return "text" if is_text_data(data, data_dir) else "images"
 
 
-def _changes(data: str, before: Mapping[str, Any] | None, module: object) -> dict[str, Any]:
+def _changes(data: str, before: SettingsDocument | None, module: object) -> Changes:
     """What the fine-tuning has in common with the training of the network."""
     if before is not None:
-        trained: Mapping[str, Any] = before["fidelity"]
+        trained: Changes = dict(before["fidelity"])
         trained = {**trained, "precision": trained.get("recipe", {}).get("precision")}
         names = ("resolution", "holdout", "split_seed", "context", "precision")
         return {name: trained[name] for name in names if trained.get(name) is not None}
-    changes: dict[str, Any] = dict(_DIGITS) if data == "digits" else {}
+    changes: Changes = dict(_DIGITS) if data == "digits" else {}
     if isinstance(module, nn.Module) and slots(module):
         shape = sample_shape(module)
         if shape is not None and len(shape) == 3:
@@ -166,7 +169,9 @@ def _changes(data: str, before: Mapping[str, Any] | None, module: object) -> dic
 
 
 def _checked_fidelity(
-    given: Fidelity | str | Mapping[str, int | str] | None, usual: str, changes: Mapping[str, Any]
+    given: Fidelity | str | Mapping[str, int | str] | None,
+    usual: str,
+    changes: Changes,
 ) -> Fidelity:
     if isinstance(given, Fidelity):
         return given

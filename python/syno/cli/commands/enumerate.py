@@ -116,7 +116,8 @@ def command(given: _Arguments) -> int:
     if given.sample:
         sampled = space.sample(given.sample, given.seed, given.stratify, limited.threads or 0)
     if given.as_json:
-        value = enumeration_json(space, before, taken) | {
+        value: dict[str, object] = {
+            **enumeration_json(space, before, taken),
             "file": None if given.file is None else str(given.file),
             "operators_drawn": [costed_summary(operator) for operator in sampled],
         }

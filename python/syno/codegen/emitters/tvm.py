@@ -6,14 +6,14 @@ import functools
 import gc
 import importlib.util
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Protocol, SupportsInt
 
 import numpy as np
 
 from syno import _core
 from syno.codegen.emitters.protocol import Array, Case, Code, Emitter, WrongCodeError
+from syno.codegen.emitters.tvm_types import Executable, PrimFunc
 
 # Functions a module: LLVM takes longer than in proportion for very large ones.
 _TOGETHER = 100
@@ -43,21 +43,6 @@ class TvmEmitter(Emitter):
             part = slice(first, first + _TOGETHER)
             built += _compiled(cases[part], texts[part])
         return built
-
-
-class PrimFunc(Protocol):
-    """What is used of TVM's functions."""
-
-    params: Sequence[TensorParameter]
-
-    def with_attr(self, name: str, value: object) -> PrimFunc:
-        """A copy with an attribute."""
-
-
-class TensorParameter(Protocol):
-    """A parameter of one."""
-
-    shape: Sequence[SupportsInt]
 
 
 def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Code]:
@@ -111,9 +96,7 @@ def _checked(case: Case, function: PrimFunc) -> PrimFunc:
 class _Compiled:
     """Compiled functions of x, the weights and y: for the case's batch, and for others."""
 
-    def __init__(
-        self, case: Case, executable: Mapping[str, Callable[..., object]], number: int
-    ) -> None:
+    def __init__(self, case: Case, executable: Executable, number: int) -> None:
         self._output = case.operator.shapes(case.binding).output
         self._own = executable[f"f{number}"]
         batched = case.operator.batch is not None

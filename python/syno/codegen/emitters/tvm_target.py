@@ -7,28 +7,29 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from syno._util.errors import UserError, first_line
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_types import Executable, TvmTarget
 from syno.runs.helper_process import find_program
 
 _MACHINE = re.compile(r"-mtriple=([^-\s]+)")
 
 
-def device_target(text: str | None, threads: int) -> Any:
+def device_target(text: str | None, threads: int) -> TvmTarget:
     """A target of TVM for a device with so many threads; None for this machine.
 
     UserError for a text that is no target.
     """
     tvm = imported()
     try:
-        return tvm.target.Target(_target(text, threads, tvm))
+        found: TvmTarget = tvm.target.Target(_target(text, threads, tvm))
     except Exception as error:  # of TVM, which raises whatever it likes
         raise UserError(
             f"'{text}' is no target of TVM: {first_line(error)}\n"
             '  expected: such as "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a78"'
         ) from error
+    return found
 
 
 def is_for_here(target: str) -> bool:
@@ -44,7 +45,7 @@ def linker(target: str) -> str | None:
     return find_program("g++" if here or found is None else f"{found[1]}-linux-gnu-g++")
 
 
-def write_library(executable: Any, path: Path, compiler: str | None) -> None:
+def write_library(executable: Executable, path: Path, compiler: str | None) -> None:
     """Write compiled functions as a library; without a compiler, as a .tar of what is linked."""
     imported()
     if compiler is None:

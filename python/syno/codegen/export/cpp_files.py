@@ -6,9 +6,10 @@ import json
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from syno import _core
 from syno._util.errors import InternalError, UserError
@@ -109,7 +110,7 @@ class CppFiles(Format):
         found = examples(subject)
         shapes = layer.operator.shapes(layer.binding).weights
         name = function_name(exported.code)
-        said: dict[str, Any] = {
+        said: dict[str, ArrayLike] = {
             "name": name,
             "compiler": compiler.path,
             "sizes": np.array([int(np.prod(shape)) for shape in shapes], np.int64),
@@ -120,7 +121,7 @@ class CppFiles(Format):
         said |= {f"y{i}": y.numpy() for i, (_, y) in enumerate(found)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
-            np.savez(path, **said)
+            files.save_arrays(path, said)
             program = _CHECK.replace("@TOLERANCE@", str(TOLERANCE))
             return run_program(program, [exported.code, weights, path])
 

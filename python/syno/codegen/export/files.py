@@ -1,10 +1,15 @@
-"""Paths of what is exported."""
+"""Files of what is exported: their paths, and arrays by name."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from syno._util.checks import is_folder
 from syno._util.errors import UserError
@@ -27,3 +32,8 @@ def with_suffix(path: str | os.PathLike[str], suffix: str) -> Path:
     if not is_folder(code.parent):
         raise UserError(f"there is no folder '{code.parent}' to write '{code.name}' into")
     return code
+
+
+def save_arrays(to: Path | IO[bytes], arrays: Mapping[str, ArrayLike]) -> None:
+    """Write arrays as an .npz, which needs no torch to read."""
+    np.savez(to, **arrays)  # type: ignore[arg-type]  # the names of arrays, not of its options

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from syno import _core
 from syno._util.errors import InternalError
@@ -92,9 +90,8 @@ class TvmFiles(_LoopFiles):
 
     def save(self, held: dict[str, torch.Tensor], path: Path) -> None:
         """As numpy arrays, which need no torch."""
-        arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in held.items()}
         with path.open("wb") as file:
-            np.savez(file, **arrays)
+            files.save_arrays(file, {name: tensor.numpy() for name, tensor in held.items()})
 
 
 FORMATS: dict[str, _LoopFiles] = {f.name: f for f in (TritonFiles(), TvmFiles())}

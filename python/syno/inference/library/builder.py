@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import fx
@@ -60,11 +59,17 @@ class Builder:
     def __init__(self, held: dict[str, torch.Tensor]) -> None:
         self.held = held
         self.program = Program()
-        self.values: dict[fx.Node, Any] = {}
+        self.values: dict[fx.Node, Value | list[Value | None]] = {}
         self._former: tuple[_Map, TeamStep | KernelCall] | None = None
 
-    def get(self, node: object) -> Any:
-        """The value of a node."""
+    def get(self, node: object) -> Value:
+        """The value of a node that gives one tensor."""
+        found = self.given(node)
+        assert isinstance(found, Value)
+        return found
+
+    def given(self, node: object) -> Value | list[Value | None]:
+        """What a node gives; None for a tensor that there is no code for."""
         assert isinstance(node, fx.Node)
         if node not in self.values:
             if node.name not in self.held:

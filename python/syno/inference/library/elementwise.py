@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from torch import fx
@@ -231,7 +230,7 @@ def _type_as(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     return _as_numbers(build.get(given["self"]))
 
 
-def _as_numbers(value: Any) -> Value:
+def _as_numbers(value: Value) -> Value:
     """Truth values as the numbers that they are kept as."""
     return Value(
         value.buffer,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from syno._util.errors import UserError
 from syno.codegen.export import files
@@ -96,7 +96,8 @@ class CppNetwork(Format):
         except UserError as error:
             return IsolatedRun(False, str(error))
         found = examples_of_all(subject)
-        said: dict[str, Any] = {"name": function_name(exported.code), "examples": len(found)}
+        said: dict[str, ArrayLike] = {"name": function_name(exported.code)}
+        said["examples"] = len(found)
         said |= {f"x{i}": _array(x) for i, (x, _) in enumerate(found)}
         said |= {
             f"y{i}_{k}": _array(y) for i, (_, ys) in enumerate(found) for k, y in enumerate(ys)
@@ -104,7 +105,7 @@ class CppNetwork(Format):
         said["outputs"] = len(found[0][1])
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
-            np.savez(path, **said)
+            files.save_arrays(path, said)
             program = _CHECK.replace("@TOLERANCE@", str(TOLERANCES[subject.precision]))
             return run_program(program, [Path(library._name), exported.weights, path])
 
@@ -112,5 +113,5 @@ class CppNetwork(Format):
 FORMATS = {"cpp-network": CppNetwork()}
 
 
-def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+def _array(tensor: torch.Tensor) -> np.ndarray:
     return np.ascontiguousarray(tensor.detach().numpy())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import fx
@@ -177,7 +176,12 @@ def _roll(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     return y
 
 
-def _sliced(build: Builder, node: fx.Node, given: NodeArguments, part: Callable[..., Any]) -> Value:
+def _sliced(
+    build: Builder,
+    node: fx.Node,
+    given: NodeArguments,
+    part: Callable[[torch.Tensor], torch.Tensor],
+) -> Value:
     """A tensor with another one in place of a part of it."""
     x, source = build.get(given["self"]), build.get(given["src"])
     y = build.program.new(x.shape)

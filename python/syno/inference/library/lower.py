@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import fx
@@ -193,7 +193,7 @@ class _Lowering(Builder):
         for number, found in enumerate(tree_leaves(node.args[0])):
             if found is None:
                 continue
-            if not isinstance(found, fx.Node) or not isinstance(self.get(found), Value):
+            if not isinstance(found, fx.Node) or not isinstance(self.given(found), Value):
                 raise UserError(
                     f"result {number} of the network is no tensor\n  expected: tensors of float32"
                 )
@@ -250,12 +250,14 @@ class _Lowering(Builder):
 
     def _function(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
-            self.values[node] = self.get(node.args[0])[node.args[1]]
-            if self.values[node] is None:
+            parts, place = self.given(node.args[0]), node.args[1]
+            assert isinstance(parts, list) and isinstance(place, int)
+            part = parts[place]
+            if part is None:
                 raise UserError(
-                    f"the network library has no code for result {node.args[1]} of "
-                    f"'{node.args[0].target}'"  # type: ignore[union-attr]
+                    f"the network library has no code for result {place} of '{node.args[0].target}'"  # type: ignore[union-attr]
                 )
+            self.values[node] = part
         elif node.target in VIEWS:
             self.values[node] = self._view(node)
         elif node.target in RESHAPES:
@@ -298,7 +300,7 @@ class _Lowering(Builder):
             for each in operands:
                 check_whole(each)
 
-    def _view(self, node: fx.Node) -> Any:
+    def _view(self, node: fx.Node) -> Value | list[Value | None]:
         value = self.get(node.args[0])
         made = node.target(value.view, *node.args[1:], **node.kwargs)  # type: ignore[operator]
         if isinstance(made, torch.Tensor):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import fx
+from torch.fx.node import Argument
 
 from syno.inference.passes.clean import are_alike, only_user
 from syno.inference.passes.epilogues import activation_of, is_batch_norm, result_of
@@ -88,12 +87,12 @@ def _is_move(node: fx.Node) -> bool:
 def _again(graph: fx.GraphModule, node: fx.Node, changed: dict[object, fx.Node]) -> fx.Node:
     """A copy of a call with other arguments."""
 
-    def replaced(argument: object) -> object:
+    def replaced(argument: Argument) -> Argument:
         return changed.get(argument, argument) if isinstance(argument, fx.Node) else argument
 
     args = tuple(replaced(each) for each in node.args)
     made = graph.graph.call_function(node.target, args, dict(node.kwargs))  # type: ignore[arg-type]
-    given: Any = (args, made.kwargs)
-    values, named = fx.node.map_arg(given, lambda each: each.meta["val"])
+    values = fx.node.map_arg(args, lambda each: each.meta["val"])
+    named = fx.node.map_arg(made.kwargs, lambda each: each.meta["val"])
     made.meta = {**node.meta, "val": node.target(*values, **named)}  # type: ignore[operator]
     return made

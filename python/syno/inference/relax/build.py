@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_types import Executable, Module, PrimFunc, TvmTarget
 from syno.inference.relax.schedules import is_scheduled, schedule_plainly
 
 # The file of a database of MetaSchedule with its schedules, and that with what they are of.
 _RECORDS, _WORKLOADS = "database_tuning_record.json", "database_workload.json"
 
 
-def lower(module: Any, target: Any) -> Any:
+def lower(module: Module, target: TvmTarget) -> Module:
     """The module with a function of TensorIR for every call, neighbouring operations fused.
 
     What MetaSchedule tunes are these functions. Buffers of weights are marked in them, so that a
@@ -35,10 +36,13 @@ def lower(module: Any, target: Any) -> Any:
         relax.transform.AttachAttrLayoutFreeBuffers(),
     ]
     with target:
-        return tvm.transform.Sequential(passes)(module)
+        found: Module = tvm.transform.Sequential(passes)(module)
+    return found
 
 
-def build(module: Any, target: Any, databases: Sequence[Path] = ()) -> tuple[Any, int, int]:
+def build(
+    module: Module, target: TvmTarget, databases: Sequence[Path] = ()
+) -> tuple[Executable, int, int]:
     """Compile a lowered module.
 
     Returns TVM's executable, for a virtual machine or a library; how many of its functions have a
@@ -69,7 +73,7 @@ def build(module: Any, target: Any, databases: Sequence[Path] = ()) -> tuple[Any
         raise UserError(f"TVM cannot compile the network for {target}: {words}") from error
 
 
-def tuning_tasks(module: Any, target: Any) -> dict[str, Any]:
+def tuning_tasks(module: Module, target: TvmTarget) -> dict[str, Module]:
     """The functions of a lowered module that MetaSchedule can tune, by name, each as a module of
     its own. Equal functions are one."""
     imported()
@@ -79,7 +83,7 @@ def tuning_tasks(module: Any, target: Any) -> dict[str, Any]:
     return {str(task.task_name): task.dispatched[0] for task in tasks}
 
 
-def _functions(module: Any) -> list[Any]:
+def _functions(module: Module) -> list[PrimFunc]:
     """The functions of TensorIR."""
     kind = imported().tirx.PrimFunc
     return [function for _, function in module.functions_items() if isinstance(function, kind)]
@@ -105,7 +109,7 @@ def _is_database(folder: Path) -> bool:
     return (folder / _RECORDS).is_file() and (folder / _WORKLOADS).is_file()
 
 
-def _union(folders: Sequence[Path]) -> Any:
+def _union(folders: Sequence[Path]) -> AbstractContextManager[object]:
     """One database of all: the fastest schedule of each function counts."""
     from tvm.s_tir import meta_schedule
 
@@ -113,4 +117,5 @@ def _union(folders: Sequence[Path]) -> Any:
         if not _is_database(folder):
             raise UserError(f"there is no database of MetaSchedule in the folder '{folder}'")
     found = [meta_schedule.database.JSONDatabase(work_dir=str(folder)) for folder in folders]
-    return meta_schedule.database.UnionDatabase(*found)
+    union: AbstractContextManager[object] = meta_schedule.database.UnionDatabase(*found)
+    return union

@@ -99,7 +99,7 @@ class TvmNetworkFile(Format):
         said |= {f"y{i}": np.ascontiguousarray(y.numpy()) for i, (_, y) in enumerate(found)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
-            np.savez(path, **said)  # type: ignore[arg-type]
+            files.save_arrays(path, said)
             program = _CHECK.replace("@TOLERANCE@", str(TOLERANCE))
             return run_program(program, [exported.code, path])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -11,12 +12,13 @@ from torch import fx
 from syno import _core
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_types import Foreign, Module, PrimFunc
 from syno.inference.layer import TracedLayer
 from syno.inference.relax.program import RelaxProgram
 from syno.inference.trace import SLOT, module_name
 
 
-def relax_module(program: RelaxProgram) -> Any:
+def relax_module(program: RelaxProgram) -> Module:
     """The module; its function `main` takes the inputs of the network and returns its outputs.
 
     Weights are constants in it. An operator is a call of the function that the emitter `tvm` writes
@@ -33,13 +35,14 @@ def relax_module(program: RelaxProgram) -> Any:
     known = set(translator.ExportedProgramImporter().convert_map) | set(own)
     _check_operations(program.exported.graph, known)
     try:
-        return front_end.from_exported_program(
+        made: Module = front_end.from_exported_program(
             program.exported, custom_convert_map=own, run_ep_decomposition=False
         )
     except Exception as error:  # of TVM, which raises whatever it likes
         raise UserError(
             f"the front end of Relax cannot convert the network: {_words(error)}"
         ) from error
+    return made
 
 
 def _check_operations(graph: fx.Graph, known: set[str]) -> None:
@@ -56,10 +59,9 @@ def _check_operations(graph: fx.Graph, known: set[str]) -> None:
         )
 
 
-def _name(target: Any) -> str:
+def _name(target: object) -> str:
     """How the front end calls an operation."""
-    found: str = target.__name__
-    return found
+    return str(getattr(target, "__name__", target))
 
 
 def _words(error: Exception) -> str:
@@ -68,13 +70,13 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[-1]}" if lines else type(error).__name__
 
 
-def _converter(layers: Sequence[TracedLayer]) -> Callable[[fx.Node, Any], Any]:
+def _converter(layers: Sequence[TracedLayer]) -> Callable[[fx.Node, Foreign], object]:
     """What turns the call of an operator into a call of its function."""
     from tvm import relax
 
-    functions: dict[str, Any] = {}
+    functions: dict[str, object] = {}
 
-    def convert(node: fx.Node, importer: Any) -> Any:
+    def convert(node: fx.Node, importer: Foreign) -> object:
         builder = importer.block_builder
         x = importer.env[node.args[0]]
         layer = layers[int(node.args[1])]  # type: ignore[arg-type]
@@ -91,7 +93,7 @@ def _converter(layers: Sequence[TracedLayer]) -> Callable[[fx.Node, Any], Any]:
     return convert
 
 
-def _function(layer: TracedLayer, batch: int | torch.SymInt) -> tuple[str, Any]:
+def _function(layer: TracedLayer, batch: int | torch.SymInt) -> tuple[str, PrimFunc]:
     """What is equal for equal functions, and the function for a size of the batch, or for any."""
     from tvm import te
 
@@ -115,11 +117,12 @@ class _LongIndices:
     Those of Relax have such indices, and it joins no functions of different ones.
     """
 
-    def __init__(self, te: Any) -> None:
+    def __init__(self, te: ModuleType) -> None:
         self._te = te
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._te, name)
 
-    def create_prim_func(self, tensors: list[Any]) -> Any:
-        return self._te.create_prim_func(tensors, index_dtype_override="int64")
+    def create_prim_func(self, tensors: list[object]) -> PrimFunc:
+        found: PrimFunc = self._te.create_prim_func(tensors, index_dtype_override="int64")
+        return found

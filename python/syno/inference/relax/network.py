@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from syno._util.errors import UserError
 from syno.codegen.emitters.tvm import EMITTER, imported
 from syno.codegen.emitters.tvm_target import device_target
+from syno.codegen.emitters.tvm_types import Array, Executable, Module, Tensor, TvmTarget
 from syno.inference.relax.build import build, lower
 from syno.inference.relax.module import relax_module
 from syno.inference.relax.program import trace_program
 from syno.inference.trace import checked_inputs
-
-Array = NDArray[Any]
 
 
 class TvmNetwork:
@@ -31,9 +28,9 @@ class TvmNetwork:
 
     def __init__(
         self,
-        executable: Any,
+        executable: Executable,
         shape: Sequence[int],
-        dtype: np.dtype[Any],
+        dtype: np.dtype[np.generic],
         *,
         any_batch: bool,
         threads: int,
@@ -58,10 +55,9 @@ class TvmNetwork:
         Raises:
             UserError: x has another shape or type than the network's input.
         """
-        found: Array = self.prepared(x)().numpy()
-        return found
+        return self.prepared(x)().numpy()
 
-    def prepared(self, x: Array) -> Callable[[], Any]:
+    def prepared(self, x: Array) -> Callable[[], Tensor]:
         """A call on this input, which returns TVM's tensor. UserError as in a call."""
         expected = (*((len(x),) if self.any_batch and x.ndim else self.shape[:1]), *self.shape[1:])
         if x.shape != expected or x.dtype != self._dtype:
@@ -76,9 +72,10 @@ class TvmNetwork:
         self._pool(1, self._threads)
         main = self._main
 
-        def call() -> Any:
+        def call() -> Tensor:
             found = main(given)
-            return found if isinstance(found, tvm.runtime.Tensor) else found[0]
+            y: Tensor = found if isinstance(found, tvm.runtime.Tensor) else found[0]
+            return y
 
         return call
 
@@ -122,7 +119,9 @@ def compile_network(
     )
 
 
-def lowered(net: nn.Module, example_input: torch.Tensor, target: Any, *, any_batch: bool) -> Any:
+def lowered(
+    net: nn.Module, example_input: torch.Tensor, target: TvmTarget, *, any_batch: bool
+) -> Module:
     """The network as a lowered module of Relax. UserError as in `compile_network`."""
     if str(target.kind.name) != "llvm":
         raise UserError(
@@ -143,11 +142,11 @@ def lowered(net: nn.Module, example_input: torch.Tensor, target: Any, *, any_bat
 def compiled(
     net: nn.Module,
     example_input: torch.Tensor,
-    target: Any,
+    target: TvmTarget,
     *,
     any_batch: bool,
     databases: Sequence[Path] = (),
-) -> tuple[Any, int, int]:
+) -> tuple[Executable, int, int]:
     """TVM's executable, how many of its functions have a schedule of a database, and how many it
     has. UserError as in `compile_network`."""
     missing = EMITTER.available()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from syno.codegen.emitters.tvm import imported
+from syno.codegen.emitters.tvm_types import Foreign, Module, PrimFunc
 
 # The attribute of functions that have a schedule.
 _SCHEDULED = "tirx.is_scheduled"
@@ -18,7 +19,7 @@ _LEAST_SHARED = 1 << 14
 _DATA_PARALLEL = 0
 
 
-def schedule_plainly(module: Any) -> Any:
+def schedule_plainly(module: Module) -> Module:
     """The module with a schedule for every function of TensorIR that has none.
 
     The last loop over outputs comes to be inside of all sums, as vectors, and threads share the
@@ -32,27 +33,28 @@ def schedule_plainly(module: Any) -> Any:
     return found
 
 
-def is_scheduled(function: Any) -> bool:
+def is_scheduled(function: PrimFunc) -> bool:
     """Whether a function of TensorIR has a schedule."""
-    return bool(function.attrs) and bool(function.attrs.get(_SCHEDULED, False))
+    return bool(function.attrs and function.attrs.get(_SCHEDULED, False))
 
 
-def _scheduled(function: Any) -> Any:
+def _scheduled(function: PrimFunc) -> PrimFunc:
     from tvm.s_tir import Schedule, ScheduleError
 
     module = imported().IRModule({"main": function})
     schedule = Schedule(module)
-    blocks = []
+    blocks: Sequence[object] = []
     with contextlib.suppress(ScheduleError):  # sorts and sums of prefixes are no tensor expressions
         blocks = schedule.get_child_blocks(schedule.get_sblock("root", "main"))
     for block in blocks:
         # A step that does not apply changes nothing, and the steps before it hold without it.
         with contextlib.suppress(ScheduleError):
             _schedule_block(schedule, block)
-    return schedule.mod["main"].with_attr(_SCHEDULED, True)
+    found: PrimFunc = schedule.mod["main"].with_attr(_SCHEDULED, True)
+    return found
 
 
-def _schedule_block(schedule: Any, block: Any) -> None:
+def _schedule_block(schedule: Foreign, block: object) -> None:
     loops, iterators = schedule.get_loops(block), schedule.get(block).iter_vars
     if len(loops) != len(iterators):
         return  # not the loops of one tensor expression
@@ -77,7 +79,7 @@ def _schedule_block(schedule: Any, block: Any) -> None:
         schedule.decompose_reduction(block, sums[0])
 
 
-def _extent(schedule: Any, loop: Any) -> int | None:
+def _extent(schedule: Foreign, loop: object) -> int | None:
     """The number of steps of a loop; None where it depends on the batch."""
     found = schedule.get(loop).extent
     return int(found) if isinstance(found, imported().tirx.IntImm) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ def batch_of(graph: fx.GraphModule) -> torch.SymInt:
     return batch
 
 
-def called(node: fx.Node, values: dict[fx.Node, Any]) -> Any:
+def called(node: fx.Node, values: Mapping[fx.Node, Any]) -> Any:
     """What a call gives for these values of its arguments."""
     args, kwargs = fx.node.map_arg((node.args, dict(node.kwargs)), lambda each: values[each])
     return node.target(*args, **kwargs)  # type: ignore[operator]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import torch
 from torch import fx
@@ -152,7 +151,7 @@ class _Constants:
         self._batch = batch
         self._sizes: set[fx.Node] = set()
         self._constant: set[fx.Node] = set()
-        self._values: dict[tuple[fx.Node, int], Any] = {}
+        self._values: dict[tuple[fx.Node, int], object] = {}
 
     def add(self, node: fx.Node) -> bool:
         """Whether a call gives a size or a constant, which is noted."""
@@ -178,20 +177,24 @@ class _Constants:
         if len(factors) > 1:
             raise Meets("a constant has several dimensions as large as the batch")
         dim, inner = next(iter(factors.items()), (0, 0))
-        one = self._value(node, 1)
+        one = self._tensor(node, 1)
         for size in self._SIZES:
             copies = [size if d == dim and factors else 1 for d in range(len(shape))]
-            if not torch.equal(self._value(node, size), one.repeat(copies)):
+            if not torch.equal(self._tensor(node, size), one.repeat(copies)):
                 raise Meets("a constant depends on the sample or on the size of the batch")
         return SamplePlace(dim, 1, inner) if factors else None
 
-    def _value(self, node: fx.Node, batch: int) -> Any:
+    def _tensor(self, node: fx.Node, batch: int) -> torch.Tensor:
+        value = self._value(node, batch)
+        assert isinstance(value, torch.Tensor)
+        return value
+
+    def _value(self, node: fx.Node, batch: int) -> object:
         if node in self._sizes:
             size = node.meta["val"]
             if not isinstance(size, torch.SymInt):
                 return size
-            found: Any = size.node.expr
-            return int(found.subs(self._batch.node.expr, batch))
+            return int(size.node.expr.subs(self._batch.node.expr, batch))
         if node.op == "get_attr":
             return attribute(self._graph, str(node.target))
         key = node, batch if node in self.sized else 0
@@ -218,7 +221,7 @@ def _is_tensor(node: fx.Node) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
 
 
-def _arguments(node: fx.Node) -> dict[str, Any]:
+def _arguments(node: fx.Node) -> dict[str, object]:
     """The arguments of a call by their names; those that are not given have their defaults."""
     schema = getattr(node.target, "_schema", None)
     if schema is None:

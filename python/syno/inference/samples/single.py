@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -22,7 +20,7 @@ def for_one(graph: fx.GraphModule) -> None:
     UserError where a tensor has another number of dimensions for one sample, as after `squeeze()`.
     """
     batch = batch_of(graph)
-    values: dict[fx.Node, Any] = {}
+    values: dict[fx.Node, object] = {}
     with FakeTensorMode() as mode:
         for node in list(graph.graph.nodes):
             known = node.meta.get("val")

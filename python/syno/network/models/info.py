@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from syno.network.layers import LayerFilter
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+
+# Arguments of `build` by name: the options of a model, its sizes, and the file of its weights.
+ModelOptions: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
-from syno._util.json_types import JsonObject
 from syno.network.models.extras import missing_package
-from syno.network.models.info import ModelInfo
+from syno.network.models.info import ModelInfo, ModelOptions
 from syno.network.models.registry import build, built, describe, list_models
 from syno.network.models.substitution import slots
 
@@ -19,6 +17,24 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.network.layers import LayerReport
+
+
+class Entry(TypedDict, total=False):
+    """A row of the list of models: a `Summary` as plain values, or what is missing."""
+
+    name: str
+    summary: str
+    package: str | None
+    preset: str | None
+    input_shape: list[int]
+    slots: int
+    bindings: list[dict[str, int]]
+    multiplicities: list[int]
+    macs: int
+    params: int
+    slot_macs: int
+    slot_params: int
+    missing: str
 
 
 @dataclass(frozen=True)
@@ -45,7 +61,7 @@ class Summary:
         """How many layers an operator may replace."""
         return len(self.report.slots)
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> Entry:
         """The numbers, as data."""
         info = describe(self.name)
         return {
@@ -64,7 +80,7 @@ class Summary:
         }
 
 
-def summarise(name: str, **given: Any) -> Summary:
+def summarise(name: str, **given: int | str) -> Summary:
     """The summary of a model; `given` are arguments of `build`. UserError as there."""
     from syno.network.surgery import layer_report
 
@@ -83,7 +99,7 @@ def summarise(name: str, **given: Any) -> Summary:
     )
 
 
-def _without_weights(name: str, given: Mapping[str, Any]) -> nn.Module:
+def _without_weights(name: str, given: ModelOptions) -> nn.Module:
     """The model on torch's meta device, which draws and keeps no weights."""
     import torch
 
@@ -95,9 +111,6 @@ def _without_weights(name: str, given: Mapping[str, Any]) -> nn.Module:
     except (RuntimeError, NotImplementedError):
         # Some networks of timm look at values while they are built.
         return build(name, **given)
-
-
-Entry = dict[str, Any]  # a row of the list of models: as `Summary.to_json`, or what is missing
 
 
 def entries() -> list[Entry]:

@@ -6,7 +6,6 @@ import math
 import time
 import traceback
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import nn
@@ -19,6 +18,7 @@ from syno.data.custom import (
     CustomData,
     CustomEvaluation,
     MetricFunction,
+    Outputs,
     custom_data,
     custom_evaluation,
 )
@@ -212,7 +212,7 @@ def checked_fit(net: nn.Module, data: CustomData) -> None:
             )
 
 
-def _check_metric(function: MetricFunction, name: str, outputs: Any, data: CustomData) -> None:
+def _check_metric(function: MetricFunction, name: str, outputs: Outputs, data: CustomData) -> None:
     """Raise a UserError for a metric that fails on some samples, or gives no number."""
     what = f"the metric '{name}'"
     try:
@@ -232,7 +232,7 @@ def _check_metric(function: MetricFunction, name: str, outputs: Any, data: Custo
         ) from error
 
 
-def _function_failed(what: str, error: Exception, outputs: Any, data: CustomData) -> UserError:
+def _function_failed(what: str, error: Exception, outputs: Outputs, data: CustomData) -> UserError:
     return UserError(
         f"{what} fails on what the network gives: {_in_words(error)}\n"
         f"  outputs: {_shown(outputs)}      targets of '{data.name}': {_shown(data.targets)}"
@@ -245,13 +245,13 @@ def _in_words(error: Exception) -> str:
     return first_line(error) if plain else f"{type(error).__name__}: {first_line(error)}"
 
 
-def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Any:
+def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Outputs:
     """Return what a network gives for an example in evaluation mode.
 
     Raises:
         UserError: if it fails, with the layer that fails and what that layer takes.
     """
-    last: list[tuple[str, nn.Module, tuple[Any, ...]]] = []
+    last: list[tuple[str, nn.Module, tuple[object, ...]]] = []
     hooks = [
         module.register_forward_pre_hook(
             lambda module, inputs, name=name: last.append((name, module, inputs))

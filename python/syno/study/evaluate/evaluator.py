@@ -11,7 +11,7 @@ import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 from torch import nn
 
@@ -39,6 +39,7 @@ from syno.study.evaluate import engines
 from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, check_baseline, evaluated
 from syno.study.evaluate.engines import COMPILED, EAGER
+from syno.study.evaluate.evaluator_settings import EvaluatorSettings, TrainingPart
 from syno.study.evaluate.failures import check_disk
 from syno.study.evaluate.loading import Data, load_for
 from syno.study.evaluate.network import Network
@@ -60,20 +61,6 @@ from syno.train import (
 
 # What the option `latency` names, as engines.
 _ENGINES = {COMPILED: "syno", "inductor": "inductor"}
-
-
-@dataclass(frozen=True)
-class TrainingPart:
-    """A rung as a part of a training.
-
-    whole: the fidelity of the whole training.
-    stop_after: the epoch after which the training pauses; None if it does not.
-    width: the share of the full width of the network.
-    """
-
-    whole: Fidelity
-    stop_after: int | None = None
-    width: float = 1.0
 
 
 class _Timed(NamedTuple):
@@ -230,8 +217,15 @@ class NetworkEvaluator:
     def repeat(self, operator: Operator, seed: int) -> Outcome:
         """Train the network with an operator again, with another seed and without a timing."""
         network = self.network.reseeded(seed)
-        changed: dict[str, Any] = {"weights": None, "checkpoints": None, "quantization": None}
-        again = replace(self, network=network, seed=seed, measured=False, **changed)
+        again = replace(
+            self,
+            network=network,
+            seed=seed,
+            measured=False,
+            weights=None,
+            checkpoints=None,
+            quantization=None,
+        )
         return again.evaluate(operator)
 
     def failure(self) -> Outcome:
@@ -566,7 +560,7 @@ def make_evaluator(
     data_dir: str | None,
     fingerprint: str,
     tokenizer: str = "bytes",
-    **settings: Any,
+    **settings: Unpack[EvaluatorSettings],
 ) -> NetworkEvaluator:
     """Make an evaluator in another process, which maps the data from its cache.
 
@@ -590,7 +584,9 @@ def make_evaluator(
     return NetworkEvaluator(network, dataset, **settings).prepared()
 
 
-def make_custom_evaluator(network: Network, dataset: Data, **settings: Any) -> NetworkEvaluator:
+def make_custom_evaluator(
+    network: Network, dataset: Data, **settings: Unpack[EvaluatorSettings]
+) -> NetworkEvaluator:
     """Make an evaluator in another process for data that is sent to it: see `make_evaluator`."""
     return NetworkEvaluator(network, dataset, **settings).prepared()
 

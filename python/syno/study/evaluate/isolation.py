@@ -7,7 +7,7 @@ import pickle
 import pickletools
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.network.models.extras import PACKAGES
@@ -15,13 +15,16 @@ from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator, NotPossibl
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.protocol import Evaluator, RungEvaluator
 
+if TYPE_CHECKING:
+    from syno.study.evaluate.evaluator_settings import EvaluatorSettings
+
 
 def isolated(
     factory: Callable[..., Evaluator | RungEvaluator],
     network: Network,
     *arguments: object,
     wanted: bool | None,
-    settings: dict[str, Any],
+    settings: EvaluatorSettings,
     **limits: Any,
 ) -> IsolatedEvaluator | None:
     """Start the evaluator `factory(network, *arguments, **settings)` in separate processes.

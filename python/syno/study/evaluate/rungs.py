@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from torch import nn
 
@@ -17,7 +17,8 @@ from syno.operators.operator import Operator
 from syno.store import Outcome
 from syno.store.records import BASELINE
 from syno.study.evaluate.checkpoints import Checkpoints
-from syno.study.evaluate.evaluator import NetworkEvaluator, TrainingPart
+from syno.study.evaluate.evaluator import NetworkEvaluator
+from syno.study.evaluate.evaluator_settings import EvaluatorSettings, TrainingPart
 from syno.study.evaluate.loading import Data
 from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
@@ -178,7 +179,10 @@ def _network(
 
 
 def evaluators(
-    ladder: Ladder, nets: Sequence[Network], data: Sequence[Data], **settings: Any
+    ladder: Ladder,
+    nets: Sequence[Network],
+    data: Sequence[Data],
+    **settings: Unpack[EvaluatorSettings],
 ) -> list[NetworkEvaluator]:
     """Make an evaluator for each rung.
 
@@ -193,11 +197,8 @@ def evaluators(
     found = []
     for index, rung in enumerate(ladder.rungs):
         whole, stop_after = ladder.training(index)
-        own = settings | {
-            "fidelity": rung.fidelity,
-            "part": TrainingPart(whole, stop_after, rung.width),
-        }
-        own["priced"] = nets[-1]
+        part = TrainingPart(whole, stop_after, rung.width)
+        own = settings | {"fidelity": rung.fidelity, "part": part, "priced": nets[-1]}
         below = index - 1
         known = index > 0 and nets[index] is nets[below]
         if known and rung.fidelity.batch == ladder.rungs[below].fidelity.batch:
@@ -207,7 +208,12 @@ def evaluators(
 
 
 def make_custom_ladder_evaluator(
-    network: Network, data: Data, ladder: Ladder, checkpoints: Checkpoints, **settings: Any
+    network: Network,
+    data: Data,
+    ladder: Ladder,
+    checkpoints: Checkpoints,
+    /,
+    **settings: Unpack[EvaluatorSettings],
 ) -> LadderEvaluator:
     """Make an evaluator in another process for data that is sent to it, as all rungs share it."""
     count = len(ladder.rungs)
@@ -224,7 +230,8 @@ def make_ladder_evaluator(
     data_dir: str | None,
     fingerprints: Sequence[str],
     checkpoints: Checkpoints,
-    **settings: Any,
+    /,
+    **settings: Unpack[EvaluatorSettings],
 ) -> LadderEvaluator:
     """Make an evaluator in another process: see `make_evaluator`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
 from syno.runs.termination import on_termination
@@ -13,6 +13,7 @@ from syno.store.records import OK, PAUSED
 from syno.study.evaluate import evaluator as evaluation
 from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.evaluator import NetworkEvaluator
+from syno.study.evaluate.evaluator_settings import EvaluatorSettings
 from syno.study.evaluate.isolated_evaluator import IsolatedEvaluator
 from syno.study.evaluate.isolation import isolated
 
@@ -101,7 +102,7 @@ class Evaluators:
         given, first = self._trainings, self._group.is_first
         options = given.options
         network = given.network(seed)
-        settings: dict[str, Any] = {
+        settings: EvaluatorSettings = {
             "fidelity": given.fidelity,
             "seed": seed,
             "timing": options.timing,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from syno._util import numbers
 from syno._util.tables import Section, Table
@@ -12,7 +11,7 @@ from syno.store.records import FLOAT32
 from syno.study.training.comparison import Paired, Spread
 from syno.study.training.forecast import amounts, training_cost
 from syno.study.training.rows import TrainedOperator
-from syno.study.training.trainings import Trainings
+from syno.study.training.trainings import ForecastDocument, OperatorCosts, Trainings
 
 
 def results_table(rows: Sequence[TrainedOperator], measure: str) -> Table:
@@ -44,15 +43,16 @@ def int8_shares(rows: Sequence[TrainedOperator]) -> list[str]:
     return [_int8_share(row) for row in rows if row.precision != FLOAT32 and row.ok]
 
 
-def forecast_sections(trainings: Trainings, found: Mapping[str, Any]) -> list[Section]:
+def forecast_sections(trainings: Trainings, found: ForecastDocument) -> list[Section]:
     """Show the forecast of trainings.
 
     Args:
         trainings: the trainings.
         found: the result of `Trainings.forecast`.
     """
+    baseline: OperatorCosts = {"name": "baseline", "id": None, "key": None, **found["baseline"]}
     costs = Table.of(
-        [{"name": "baseline", "id": None, **found["baseline"]}, *found["operators"]],
+        [baseline, *found["operators"]],
         ("operator", lambda each: each["name"]),
         ("id", lambda each: (each["id"] or "")[:8]),
         ("MACs>", lambda each: numbers.count(each["macs"])),

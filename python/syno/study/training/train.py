@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from syno._util.declaration import documented, takes
 from syno._util.errors import UserError
@@ -117,7 +117,7 @@ class TrainingArguments(TrainingsOptions, CustomArguments):
             "formula, a file with one of these in each line, or the start of a key in `store`."
         )
     )
-    data: str | Dataset[Any] | DataLoader[Any] | None = argument(
+    data: str | Dataset[object] | DataLoader[object] | None = argument(
         "A data set as in `syno.data.load`, a text as in `load_text`, or a "
         "torch.utils.data.Dataset or DataLoader.",
         None,

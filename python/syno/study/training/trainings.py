@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from syno._util.declaration import document
 from syno._util.errors import UserError
+from syno._util.json_types import JsonObject
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.network.substitute import layer_report
 from syno.network.surgery import slot_bindings
@@ -45,6 +46,34 @@ class Job:
     operator: Operator | None
     name: str
     seed: int
+
+
+class Costs(TypedDict):
+    """The MACs and parameters of all layers that operators replace."""
+
+    macs: int | None
+    params: int | None
+
+
+class OperatorCosts(Costs):
+    """Those of an operator."""
+
+    name: str
+    id: str | None
+    key: str | None
+
+
+class ForecastDocument(TypedDict):
+    """What trainings would cost, before any of them."""
+
+    model: str
+    data: str
+    fidelity: JsonObject
+    layers: list[dict[str, object]]
+    baseline: Costs
+    operators: list[OperatorCosts]
+    trainings: int
+    seconds_each: float | None
 
 
 @dataclass
@@ -267,7 +296,7 @@ class Trainings:
             device=self.options.device,
         )
 
-    def forecast(self) -> dict[str, Any]:
+    def forecast(self) -> ForecastDocument:
         """Forecast the trainings.
 
         Returns:
@@ -276,12 +305,19 @@ class Trainings:
         """
         network, seconds = self.network(self.seeds[0]), self.seconds_each()
         layers = layer_report(network.template)
-        costs: list[dict[str, Any]] = []
+        costs: list[OperatorCosts] = []
         for chosen, operator in zip(self.chosen, self.operators, strict=True):
             _, report = network.with_operator(operator)
             macs, params = network.cost(operator, report)
-            cost = {"id": operator.structure, "key": operator.key, "macs": macs, "params": params}
-            costs.append({"name": chosen.name, **cost})
+            costs.append(
+                {
+                    "name": chosen.name,
+                    "id": operator.structure,
+                    "key": operator.key,
+                    "macs": macs,
+                    "params": params,
+                }
+            )
         return {
             "model": self.title,
             "data": self.data,

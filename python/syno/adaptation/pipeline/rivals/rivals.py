@@ -7,7 +7,6 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -293,7 +292,7 @@ class Rivals:
         samples = self._subject.inputs(_CALIBRATION)
         made = calibrated(name, net, self._subject.example, samples, self._options.threads)
 
-        def measure() -> dict[str, Any]:
+        def measure() -> dict[str, float]:
             return {
                 "value": self._subject.value(made),
                 "ratio": self._clock.ratio_of(made.once),
@@ -317,7 +316,7 @@ class Rivals:
     def _quantized(self, name: str, net: nn.Module) -> None:
         """A network in INT8 of PyTorch, calibrated on training samples."""
 
-        def measure() -> dict[str, Any]:
+        def measure() -> dict[str, float]:
             quantized = quantize(net, self._subject.inputs(_CALIBRATION)).net
             value = self._subject.value(quantized)
             ratio = self._clock.ratio_of(lambda: quantized(self._subject.example))
