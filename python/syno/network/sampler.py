@@ -293,7 +293,7 @@ class Sampler:
         ]
         larger: dict[str, object] = {"primary": primary}
         deeper: dict[str, object] = {"max_depth": wanted.limits["max_depth"] + _DEEPER}
-        in_words: dict[str, dict[str, object]] = {
+        in_words: dict[str, Mapping[str, object]] = {
             f"max_depth={deeper['max_depth']}": deeper,
             f"primary variables with budgets such as {', '.join(primary)}": larger,
             "other constraints on MACs and parameters": NO_TOTALS,
