@@ -22,8 +22,11 @@ done
 
 is_asked() { [[ -z "${PARTS:-}" || " $PARTS " == *" $1 "* ]]; }
 
-content() { # content PATH...: a number of what git holds of these files; nothing while they have changes
-  [ -n "$(git status --porcelain -- "$@")" ] || git ls-files --stage -- "$@" | git hash-object --stdin
+# content PATH...: a number of what git holds of these files; nothing while they have changes, or without git.
+content() {
+  local changes
+  changes="$(git status --porcelain -- "$@" 2>/dev/null)" || return 0
+  [ -n "$changes" ] || git ls-files --stage -- "$@" | git hash-object --stdin
 }
 
 row() { rows+=("$(printf '%-7s %8s  %-12s %s' "$@")"); } # row ENDED SECONDS NAME ABOUT

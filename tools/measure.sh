@@ -4,7 +4,7 @@
 # Usage: measure.sh NAME...     the stem of a file, such as network_resnet34
 #        measure.sh --list      all that it can measure, with the command and about how long it takes
 #
-# A file is replaced when its command has succeeded. Adaptations, layers, coverage and networks go on where they were interrupted, if
+# A file is replaced when its command has succeeded. Adaptations, layers and coverage go on where they were interrupted, if
 # build/ is still there. Then write the pages anew (CONTRIBUTING.md, Results in pages).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 use_venv
@@ -35,10 +35,9 @@ declare -A COMMAND=(
   [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.35x --epochs 1 --rivals --final --max-drop 1.5 --store build/adaptation.db --name rivals --json"
 )
 # These write their file themselves.
-MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60 MINUTES[networks]=300
+MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60
 COMMAND[layers_resnet18]="syno bench layers --model resnet18 --operators operator-1,operator-2,stacked-conv,nas-pte-1 --threads 1 --engines $RIVALS,syno-cpp --tvm 64x56,256x14 --trials 64 --out build/measured/layers_resnet18.json"
 COMMAND[coverage]="syno bench coverage --out build/measured/coverage.json"
-COMMAND[networks]="syno bench engines --out build/measured/networks.json"
 COMMAND[call_overhead]="python bench/call_overhead.py --out build/measured/call_overhead.json"
 
 if [ "${1:-}" = --list ]; then

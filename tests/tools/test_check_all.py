@@ -1,4 +1,4 @@
-"""tools/check_all.sh goes on after a part that failed, and its table says how each ended."""
+"""tools/check_all.sh: parts by name, those that passed before, and a table of how each ended."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 PROGRAMS = ("check", "build", "clang_tidy", "fuzz", "install_check", "extras")
 TESTS = ("syno_space_tests", "syno_trials_tests", "syno_support_tests", "syno_threads_tests")
-PARTS = 12  # without the fuzzers, which need Clang
+PARTS = 16  # without the fuzzers, which need Clang
 
 
 @pytest.fixture
@@ -29,32 +29,39 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path, failing: str) -> tuple[int, list[str], str]:
+def run(project: Path, failing: str = "", **options: str) -> tuple[int, list[str], str]:
     """The exit code, the table, and what ran."""
+    (project / "ran").write_text("")
     done = subprocess.run(
-        ["bash", project / "tools/check_all.sh", "-k", "some"],
-        env=os.environ | {"FAILING": failing, "JOBS": "2"},
+        ["bash", project / "tools/check_all.sh"],
+        env=os.environ | {"FAILING": failing, "JOBS": "2"} | options,
         capture_output=True,
         text=True,
     )
     table = done.stdout.partition("== the parts\n")[2].splitlines()
-    return done.returncode, table, (project / "ran").read_text()
+    return done.returncode, table or done.stderr.splitlines(), (project / "ran").read_text()
+
+
+def git(project: Path, *arguments: str) -> None:
+    author = ["-c", "user.name=syno", "-c", "user.email=syno@localhost"]
+    subprocess.run(["git", *author, *arguments], cwd=project, check=True, capture_output=True)
 
 
 def test_all_parts_pass(project: Path) -> None:
-    code, table, ran = run(project, "")
+    code, table, ran = run(project, PYTEST="-k some")
     assert code == 0
     passed = [row for row in table if row.startswith("   passed ")]
-    assert len(passed) - any("fuzzers" in row for row in passed) == PARTS
-    assert ".venv/bin/python -m pytest -m slow or not slow -o norecursedirs=.* -k some\n" in ran
+    assert len(passed) - any(" fuzz " in row for row in passed) == PARTS
+    pytest_ = ".venv/bin/python -m pytest -m slow or not slow -o norecursedirs=.*"
+    assert f"{pytest_} tests/audit -k some\n" in ran
 
 
 @pytest.mark.parametrize(
     ("failing", "part"),
     [
-        ("tools/check.sh", "quick checks"),
-        ("build/tsan/syno_support_tests", "C++ tests with checks for data races"),
-        (".venv/bin/python", "Python tests, all of them"),
+        ("tools/check.sh", "check        the quick checks"),
+        ("build/tsan/syno_support_tests", "races        C++ tests with checks for data races"),
+        ("tools/extras.sh", "extras       the extras"),
     ],
 )
 def test_a_part_that_fails_is_named_and_the_others_run(
@@ -65,3 +72,38 @@ def test_a_part_that_fails_is_named_and_the_others_run(
     failed = [row for row in table if row.startswith("   FAILED ")]
     assert len(failed) == 1 and failed[0].endswith(f" s  {part}")
     assert ran.splitlines()[-1].startswith(".venv/bin/python -m pytest")
+
+
+def test_parts_are_named(project: Path) -> None:
+    code, table, ran = run(project, PARTS="tidy extras")
+    assert (code, len(table)) == (0, 2)
+    assert "tools/clang_tidy.sh" in ran and "tools/check.sh" not in ran
+    code, said, _ = run(project, PARTS="tidy extra")
+    assert code == 1 and said[0] == "error: no part is called 'extra'"
+
+
+def test_a_part_that_passed_runs_again_when_its_files_change(project: Path) -> None:
+    for name in ("src/some.cpp", "python/syno/some.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("")
+    (project / ".gitignore").write_text("ran\nbuild\n")
+    git(project, "init")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "some")
+
+    def parts_that_run(failing: str = "", **options: str) -> list[str]:
+        ran = run(project, failing, PARTS="check tidy extras", **options)[2]
+        return [part for part in ("check", "clang_tidy", "extras") if f"tools/{part}.sh" in ran]
+
+    assert parts_that_run("tools/extras.sh") == ["check", "clang_tidy", "extras"]
+    assert parts_that_run() == ["extras"]
+    assert parts_that_run() == []
+    assert parts_that_run(AGAIN="1") == ["check", "clang_tidy", "extras"]
+    (project / "python/syno/some.py").write_text("changed")
+    assert parts_that_run() == ["check", "extras"]
+    assert parts_that_run() == ["check", "extras"]  # it is not committed
+    git(project, "commit", "-am", "other")
+    assert parts_that_run() == ["check", "extras"]
+    assert parts_that_run() == []
+    (project / "src/some.cpp").write_text("changed")
+    assert parts_that_run() == ["check", "clang_tidy", "extras"]

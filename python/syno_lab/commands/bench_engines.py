@@ -17,9 +17,7 @@ class _Arguments(Options):
     threads: str = option("Numbers of threads, separated by commas.", "2,1")
     passes: int = option("Processes for each engine alone.", 2, minimum=1)
     rounds: int = option("Times in each process.", 30, minimum=2)
-    in_turns: bool = option(
-        "Also measure all engines in turns in one process.", True, names="--in-turns/--alone"
-    )
+    alone: bool = option("Leave out the process of all engines in turns.", False)
     out: Path = option(
         "File of the results (JSON); an existing file is continued.",
         Path("networks.json"),
@@ -54,7 +52,7 @@ def command(given: _Arguments) -> int:
             ],
             passes=given.passes,
             rounds=given.rounds,
-            in_turns=given.in_turns,
+            in_turns=not given.alone,
         )
         framework.resumable(framework.this_command())
         with output.progress("processes", None) as move:

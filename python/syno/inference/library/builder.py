@@ -65,7 +65,10 @@ class Builder:
     def get(self, node: object) -> Value:
         """The value of a node that gives one tensor."""
         found = self.given(node)
-        assert isinstance(found, Value)
+        if not isinstance(found, Value):
+            raise UserError(
+                f"the network library has no code for '{node}', which is several tensors"
+            )
         return found
 
     def given(self, node: object) -> Value | list[Value | None]:

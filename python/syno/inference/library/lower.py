@@ -251,7 +251,8 @@ class _Lowering(Builder):
     def _function(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             parts, place = self.given(node.args[0]), node.args[1]
-            assert isinstance(parts, list) and isinstance(place, int)
+            if not isinstance(parts, (list, tuple)) or not isinstance(place, int):
+                raise UserError(f"the network library has no code for a part of '{node.args[0]}'")
             part = parts[place]
             if part is None:
                 raise UserError(

@@ -186,7 +186,8 @@ class _Constants:
 
     def _tensor(self, node: fx.Node, batch: int) -> torch.Tensor:
         value = self._value(node, batch)
-        assert isinstance(value, torch.Tensor)
+        if not isinstance(value, torch.Tensor):
+            raise Meets("it takes what is no tensor")
         return value
 
     def _value(self, node: fx.Node, batch: int) -> object:
