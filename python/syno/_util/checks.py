@@ -151,6 +151,20 @@ def field(what: str, content: Mapping[str, object], name: str) -> Any:
     return content[name]
 
 
+def parsed_numbers(name: str, text: str, what: str, example: str) -> tuple[int, ...]:
+    """The numbers of `what` in a text, which commas separate; a large one is cut to nine digits.
+
+    UserError that names the option `name`, with an example, for another text.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise UserError(
+            f"'{short(text)}' are no numbers of {what} ({name})\n"
+            f"  expected: numbers with commas between them, such as {example}"
+        )
+    return tuple(int(part[:9]) for part in parts)
+
+
 def parsed_json(
     document: str | bytes,
     hook: Callable[[list[tuple[str, object]]], object] | None = None,

@@ -31,7 +31,7 @@ from syno.inference.passes.layers import layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
 from syno.inference.regions import Region, own_copy, regions_of
-from syno.inference.trace import batched_inputs, checked_inputs, module_name
+from syno.inference.trace import batched_inputs, checked_inputs, draws, module_name
 
 COMPILE, PYTORCH = "compile", "pytorch"
 # Largest difference of a layer from the operator in PyTorch, relative to its largest output.
@@ -365,7 +365,7 @@ def _check(
     if worst <= TOLERANCE:
         return
     _Compare(compiled.network, references).run(*copies(inputs))
-    if (random := _draws(compiled.network)) is not None:
+    if (random := next(filter(draws, compiled.network.graph.nodes), None)) is not None:
         raise UserError(
             f"the network draws random numbers in '{module_name(random)}' ({random.target}), so "
             "its outputs cannot be compared\n"
@@ -379,12 +379,6 @@ def _check(
             "  though each layer differs by no more than "
             f"{TOLERANCE:.0e} from its operator: the network amplifies differences"
         )
-
-
-def _draws(graph: fx.GraphModule) -> fx.Node | None:
-    """The first node that draws random numbers."""
-    seeded = torch.Tag.nondeterministic_seeded
-    return next((n for n in graph.graph.nodes if seeded in getattr(n.target, "tags", ())), None)
 
 
 class _Compare(fx.Interpreter):

@@ -335,6 +335,11 @@ def _run(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         ) from error
 
 
+def draws(node: fx.Node) -> bool:
+    """Whether a node draws random numbers."""
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
 def module_name(node: fx.Node) -> str:
     """The module of the network that a node belongs to, such as layer1.0.conv1."""
     stack = node.meta.get("nn_module_stack") or {}

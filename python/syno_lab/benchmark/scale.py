@@ -215,13 +215,7 @@ def parse_workers(text: str) -> tuple[int, ...]:
     Raises:
         UserError: for a text of another form, and for numbers out of range.
     """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        raise UserError(
-            f"'{checks.short(text)}' are no numbers of workers (--workers)\n"
-            "  expected: numbers with commas between them, such as 1,64,256"
-        )
-    found = tuple(int(part[:9]) for part in parts)
+    found = checks.parsed_numbers("--workers", text, "workers", "1,64,256")
     for number in found:
         if not 1 <= number <= MOST_WORKERS:
             raise UserError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from syno._util.errors import UserError
+from syno._util import checks
 from syno._util.options import Options, option
 from syno.cli import framework, options, output
 
@@ -47,8 +47,8 @@ def command(given: _Arguments) -> int:
             networks=options.names(given.networks) or sweep.zoo.names(),
             settings=[
                 sweep.Setting(batch, threads)
-                for threads in _numbers("--threads", given.threads)
-                for batch in _numbers("--batches", given.batches)
+                for threads in checks.parsed_numbers("--threads", given.threads, "threads", "2,1")
+                for batch in checks.parsed_numbers("--batches", given.batches, "images", "1,8")
             ],
             passes=given.passes,
             rounds=given.rounds,
@@ -74,11 +74,3 @@ def command(given: _Arguments) -> int:
     for line in tables.failures(found):
         output.echo(line)
     return framework.OK if found.visits else framework.NEGATIVE
-
-
-def _numbers(name: str, text: str) -> list[int]:
-    """The whole numbers in a text, which commas separate. UserError for others."""
-    found = options.names(text)
-    if not found or not all(each.isascii() and each.isdigit() and int(each) for each in found):
-        raise UserError(f"{name} is '{text}'\n  expected: positive whole numbers, such as 1,8")
-    return [int(each) for each in found]

@@ -33,6 +33,10 @@ def test_results_are_shown_as_a_table_and_as_json(tmp_path):
 def test_numbers_and_networks_that_are_none_are_named(tmp_path):
     said = invoke("--batches", "1,x", "--out", tmp_path / "found.json")
     assert said.exit_code == 2
-    assert "--batches is '1,x'" in said.output
+    assert "'1,x' are no numbers of images (--batches)" in said.output
+    for option in ("--batches", "--threads"):
+        for number in ("0", "999999999999"):
+            said = invoke(option, number, "--out", tmp_path / "found.json")
+            assert said.exit_code == 2 and "expected: " in said.output
     said = invoke("--networks", "resnet17", "--out", tmp_path / "found.json")
     assert "there is no network 'resnet17'" in said.output

@@ -21,11 +21,11 @@ def times(**ms):
     return ProcessTimes({k: EngineTime(v, v, v, 1.0, 1e-6) for k, v in ms.items()}, 1.0, 9.0, False)
 
 
-def of(engine_name, ms, network="one", pass_=0):
+def of(engine_name, ms, network="one", repetition=0):
     name = engine_name.replace("-", "_")
     found = times(**{name: ms})
     found = dataclasses.replace(found, engines={engine_name: found.engines[name]})
-    return Visit(network, SMALL, (engine_name,), pass_), found
+    return Visit(network, SMALL, (engine_name,), repetition), found
 
 
 def test_the_detector_gives_maps_of_three_sizes():
@@ -50,7 +50,7 @@ def test_engines_run_the_detector(name, monkeypatch):
 
 
 def test_the_ratio_is_to_the_fastest_rival_by_the_least_median():
-    visits = [of("openvino", 4.0), of("openvino", 3.0, pass_=1), of("onnxruntime", 6.0)]
+    visits = [of("openvino", 4.0), of("openvino", 3.0, repetition=1), of("onnxruntime", 6.0)]
     visits += [of("syno", 2.5), of("syno-cpp", 2.0)]
     visits.append((Visit("one", SMALL, ("openvino", "syno")), times(openvino=5.0, syno=2.6)))
     found = NetworksTimes({}, visits)

@@ -8,7 +8,7 @@ import torch
 from torch import fx, nn
 from torch.utils._pytree import tree_map_only
 
-from syno.inference.trace import attribute, outline_of
+from syno.inference.trace import attribute, draws, outline_of
 
 _aten = torch.ops.aten
 # Operators that give their first argument, always or in evaluation mode.
@@ -21,7 +21,6 @@ IDENTITIES = (
     _aten.clone.default,
     _aten.contiguous.default,
 )
-_DROPOUTS = (_aten.dropout.default, _aten.feature_dropout.default)
 _WRITES = (_aten.copy.default, _aten.slice_scatter.default)
 _CHECKS = (_aten._assert_tensor_metadata.default, _aten._assert_scalar.default)
 
@@ -44,20 +43,12 @@ def remove_identities(graph: fx.GraphModule) -> None:
             continue
         if node.target in _CHECKS:
             graph.graph.erase_node(node)
-        elif node.target in IDENTITIES and not _drops(node) and isinstance(node.args[0], fx.Node):
+        elif node.target in IDENTITIES and isinstance(node.args[0], fx.Node):
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
         elif node.target in (_aten.view.default, _aten._unsafe_view.default):
             node.target = _aten.reshape.default  # its input may be no copy any more
     graph.graph.eliminate_dead_code()
-
-
-def _drops(node: fx.Node) -> bool:
-    """Whether a node drops elements: one whose network asks for it in evaluation mode, too."""
-    if node.target not in _DROPOUTS:
-        return False
-    _, probability, is_training = node.args
-    return bool(is_training) and bool(probability != 0)
 
 
 def are_alike(one: fx.Node, other: fx.Node) -> bool:
@@ -110,10 +101,7 @@ def fold_constants(graph: fx.GraphModule) -> None:
 
 
 def _is_foldable(node: fx.Node) -> bool:
-    if node.op != "call_function":
-        return False
-    tags = getattr(node.target, "tags", ())
-    if torch.Tag.nondeterministic_seeded in tags:
+    if node.op != "call_function" or draws(node):
         return False
     return getattr(node.target, "namespace", "") == "aten" or node.target.__name__ == "getitem"  # type: ignore[union-attr]
 

@@ -10,7 +10,7 @@ from torch import fx
 from syno._util.errors import UserError
 from syno.inference.samples.place import Meets, OperatorCall, SamplePlace, batch_of, called, factor
 from syno.inference.samples.rules import place_of_result
-from syno.inference.trace import attribute, batched_inputs, module_name, shape_of
+from syno.inference.trace import attribute, batched_inputs, draws, module_name, shape_of
 
 
 def places_of_results(graph: fx.GraphModule) -> list[SamplePlace | None]:
@@ -200,7 +200,7 @@ class _Constants:
             return attribute(self._graph, str(node.target))
         key = node, batch if node in self.sized else 0
         if key not in self._values:
-            if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            if draws(node):
                 raise Meets("it draws random numbers")
             known = {n: self._value(n, batch) for n in node.all_input_nodes}
             with torch.no_grad():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import importlib.metadata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +14,10 @@ from syno._util.json_types import JsonObject
 from syno.runs.file_lock import one_writer
 from syno.runs.files import write_json
 from syno.runs.journal import Journal
-from syno.tune.machine import described_machine
 from syno_lab.experiments.child import ProcessLimits, answer_of
 from syno_lab.experiments.coverage.examine import ComparedLibrary, Covered
 from syno_lab.experiments.coverage.families import TIMM, TORCHVISION, Family, families
+from syno_lab.experiments.environment import check_environment, known_environment
 
 FORMAT = "syno coverage 1"
 _MODULE = "syno_lab.experiments.coverage.examine"
@@ -144,29 +142,13 @@ def _wanted(known: Sequence[Family], only: Sequence[str]) -> list[Family]:
     return [f for f in known if not only or any(f.key.startswith(name) for name in only)]
 
 
-def known_environment() -> JsonObject:
-    """The machine and the versions, of the packages of networks, too."""
-    found = described_machine(1)
-    libraries = dict(found["libraries"])  # type: ignore[arg-type, call-overload]
-    for name in (TIMM, TORCHVISION):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            libraries[name] = importlib.metadata.version(name)
-    return {**found, "libraries": libraries}
-
-
 def _opened(path: Path, environment: JsonObject) -> Coverage:
     """The results in a file, or none yet."""
     if not path.exists():
         return Coverage(environment)
     found = read(path)
-    for name in ("libraries", "device"):
-        before, now = found.environment.get(name), environment[name]
-        if before != now:
-            raise UserError(
-                f"the results in '{path}' are of other {name}\n"
-                f"  expected: {before}      got: {now}\n"
-                "  what to do: take another file, and examine all families again"
-            )
+    again = "examine all families again"
+    check_environment(path, found.environment, environment, "libraries", "device", again=again)
     return found
 
 

@@ -9,21 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from syno._util import checks
 from syno._util.checks import parsed_json
 from syno._util.errors import UserError
 from syno._util.json_types import JsonObject
+from syno._util.threads import check_threads
 from syno.engines import engine as engines
 from syno.runs.file_lock import one_writer
 from syno.runs.files import write_json
 from syno.runs.journal import Journal
 from syno_lab.experiments.child import ProcessLimits, answer_of
-from syno_lab.experiments.coverage.sweep import known_environment
+from syno_lab.experiments.environment import check_environment, known_environment
 from syno_lab.experiments.networks import zoo
 from syno_lab.experiments.networks.process import EngineTime, ProcessTimes
 
 FORMAT = "syno networks 1"
 RIVALS = ("onnxruntime", "openvino", "inductor")
 OWN = ("syno", "syno-cpp")
+MOST_IMAGES = 1024
 _MODULE = "syno_lab.experiments.networks.process"
 Progress = Callable[[int, int, str], None]
 
@@ -40,19 +43,20 @@ class Setting:
 class Visit:
     """What one process measures.
 
-    engines: one, which is alone, or several in turns; pass_: which of several alike it is.
+    engines: one, which is alone, or several in turns; repetition: the number of the process among
+    those that measure the same.
     """
 
     network: str
     setting: Setting
     engines: tuple[str, ...]
-    pass_: int = 0
+    repetition: int = 0
 
     @property
     def key(self) -> str:
         """How results name it."""
         batch, threads = dataclasses.astuple(self.setting)
-        return f"{self.network} {batch} {threads} {'+'.join(self.engines)} {self.pass_}"
+        return f"{self.network} {batch} {threads} {'+'.join(self.engines)} {self.repetition}"
 
 
 @dataclass(frozen=True)
@@ -75,17 +79,17 @@ class NetworksSweep:
         """All processes in the order in which they run: the engines of a pass follow each other."""
         for setting in self.settings:
             for network in self.networks:
-                for pass_ in range(self.passes):
+                for repetition in range(self.passes):
                     for each in self.engines:
-                        yield Visit(network, setting, (each,), pass_)
+                        yield Visit(network, setting, (each,), repetition)
                 if self.in_turns:
                     yield Visit(network, setting, tuple(self.engines))
 
 
 @dataclass
 class NetworksTimes:
-    """What was measured. environment: machine and versions. found: by the key of a visit, what its
-    process measured, or the reason why there is nothing."""
+    """What was measured. environment: machine and versions. visits: each with what its process
+    measured, or the reason why there is nothing."""
 
     environment: JsonObject
     visits: list[tuple[Visit, ProcessTimes | str]] = field(default_factory=list)
@@ -173,7 +177,7 @@ def _visit(content: dict[str, Any]) -> tuple[Visit, ProcessTimes | str]:
         content["network"],
         Setting(**content["setting"]),
         tuple(content["engines"]),
-        content["pass_"],
+        content["repetition"],
     )
     return visit, found if isinstance(found, str) else _times(found)
 
@@ -195,13 +199,16 @@ def measure(
         progress: called with (finished processes, all processes, description).
 
     Raises:
-        UserError: a network or an engine is unknown or not available, or the file is of other
-            versions, another machine or other sources.
+        UserError: a network or an engine is unknown or not available, a setting is out of range,
+            or the file is of other versions, another machine or other sources.
     """
     for name in given.networks:
         zoo.check(name)
     for name in given.engines:
         engines.get(name)
+    for setting in given.settings:
+        checks.whole("'batch'", setting.batch, 1, MOST_IMAGES)
+        check_threads(setting.threads)
     environment = known_environment()
     found = _opened(path, environment)
 
@@ -225,14 +232,8 @@ def _opened(path: Path, environment: JsonObject) -> NetworksTimes:
     if not path.exists():
         return NetworksTimes(environment)
     found = read(path)
-    for name in ("libraries", "device", "commit"):
-        before, now = found.environment.get(name), environment[name]
-        if before != now:
-            raise UserError(
-                f"the results in '{path}' are of another {name}\n"
-                f"  expected: {before}      got: {now}\n"
-                "  what to do: take another file, and measure everything again"
-            )
+    names, again = ("libraries", "device", "commit"), "measure everything again"
+    check_environment(path, found.environment, environment, *names, again=again)
     return found
 
 
