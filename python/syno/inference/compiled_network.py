@@ -25,13 +25,14 @@ from syno.data import progress
 from syno.inference.arguments import Argument, check_call, with_one_batch
 from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.compiled_region import Fast, source_of, timed
+from syno.inference.decompose import draws
 from syno.inference.layer import TracedLayer
 from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
 from syno.inference.regions import Region, own_copy, regions_of
-from syno.inference.trace import batched_inputs, checked_inputs, draws, module_name
+from syno.inference.trace import batched_inputs, checked_inputs, module_name
 
 COMPILE, PYTORCH = "compile", "pytorch"
 # Largest difference of a layer from the operator in PyTorch, relative to its largest output.

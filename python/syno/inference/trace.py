@@ -17,6 +17,7 @@ from syno._util.silence import quiet
 from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
 from syno._util.trial_calls import agree, copies, keeps_state, random_like
+from syno.inference.decompose import decomposed
 from syno.inference.decompositions import LOOPS, SIMPLER, check_steps
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.layer import Layer
@@ -285,14 +286,10 @@ def _graph(
     program = torch.export.export(copy_network(net), inputs, dynamic_shapes=sizes, strict=False)
     if loops:
         check_steps(program.graph)
-    # It also leaves no operator that changes its input, whatever the table holds.
-    program = program.run_decompositions(SIMPLER | LOOPS if loops else SIMPLER)
-    changed = sorted(program.graph_signature.buffers_to_mutate.values())
+    graph, changed = decomposed(program, SIMPLER | LOOPS if loops else SIMPLER)
     if changed:
-        raise keeps_state(changed[0].removeprefix(f"{WHOLE}."))
-    found = program.module(check_guards=False)
-    assert isinstance(found, fx.GraphModule)
-    return fx.GraphModule(found, found.graph)  # an ordinary one, which can be copied and called
+        raise keeps_state(changed.removeprefix(f"{WHOLE}."))
+    return graph
 
 
 def outline_of(graph: fx.GraphModule, value: torch.Tensor) -> torch.Tensor:
@@ -333,11 +330,6 @@ def _run(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
             f"the network {type(net).__name__} fails on the example input: {error}\n"
             f"  in example_input of shape {shapes}"
         ) from error
-
-
-def draws(node: fx.Node) -> bool:
-    """Whether a node draws random numbers."""
-    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
 def module_name(node: fx.Node) -> str:

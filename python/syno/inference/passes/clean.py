@@ -8,7 +8,8 @@ import torch
 from torch import fx, nn
 from torch.utils._pytree import tree_map_only
 
-from syno.inference.trace import attribute, draws, outline_of
+from syno.inference.decompose import draws
+from syno.inference.trace import attribute, outline_of
 
 _aten = torch.ops.aten
 # Operators that give their first argument, always or in evaluation mode.

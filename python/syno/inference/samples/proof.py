@@ -8,9 +8,10 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
+from syno.inference.decompose import draws
 from syno.inference.samples.place import Meets, OperatorCall, SamplePlace, batch_of, called, factor
 from syno.inference.samples.rules import place_of_result
-from syno.inference.trace import attribute, batched_inputs, draws, module_name, shape_of
+from syno.inference.trace import attribute, batched_inputs, module_name, shape_of
 
 
 def places_of_results(graph: fx.GraphModule) -> list[SamplePlace | None]:
