@@ -12,7 +12,9 @@ REMEMBERED=build/check-all
 mkdir -p "$REMEMBERED"
 CPP=(src cmake CMakeLists.txt CMakePresets.json tests/golden)
 EMITTED=("${CPP[@]}" python/syno pyproject.toml)
-NAMES=(check build tidy sanitizers races thorough fuzz pytorch install extras tvm triton audit e2e inference lab tests)
+BLOCKS=(1 2 3 4 5 6 7 8) # of random networks
+NAMES=(check build tidy sanitizers races thorough fuzz pytorch install extras tvm triton audit e2e "${BLOCKS[@]/#/networks}"
+  inference lab tests)
 rows=()
 failed=0
 for name in ${PARTS:-}; do
@@ -70,12 +72,18 @@ tests() { # tests PATH...: the slow ones, too
   # shellcheck disable=SC2086  # several arguments
   SYNO_SKIPS=strict python -m pytest -m "slow or not slow" -o "norecursedirs=.*" "$@" ${PYTEST:-}
 }
+NETWORKS="tests/inference/test_random_networks.py::test_many_random_networks_are_right_or_refused"
+networks() { # networks BLOCK: 25 of the 200 tests, each of 25 networks
+  local bundles=()
+  for bundle in $(seq $((25 * $1 - 25)) $((25 * $1 - 1))); do bundles+=("$NETWORKS[$bundle]"); done
+  tests "${bundles[@]}"
+}
 ALL=(.)
-SEPARATE=(audit e2e inference lab)
+SEPARATE=(audit e2e lab)
 others=()
 for folder in tests/*/; do
   name="$(basename "$folder")"
-  [[ " ${SEPARATE[*]} golden __pycache__ " == *" $name "* ]] || others+=("$folder")
+  [[ " ${SEPARATE[*]} inference golden __pycache__ " == *" $name "* ]] || others+=("$folder")
 done
 
 tools/build.sh release _core
@@ -96,6 +104,11 @@ part install "the installed packages" ALL tools/install_check.sh
 part extras "the extras" ALL tools/extras.sh
 part tvm "code for TVM against the interpreter on 1,000 random operators" EMITTED verified tvm 1000
 part triton "code for Triton against the interpreter on 500 random operators" EMITTED verified triton 500
+COMPILED=("${EMITTED[@]}" tests/inference)
+for block in "${BLOCKS[@]}"; do
+  part "networks$block" "625 of 5,000 random networks against PyTorch" COMPILED networks "$block"
+done
+part inference "the other Python tests of tests/inference" ALL tests tests/inference --deselect "$NETWORKS"
 for folder in "${SEPARATE[@]}"; do
   part "$folder" "the Python tests of tests/$folder" ALL tests "tests/$folder"
 done

@@ -25,10 +25,13 @@ FEW = 8  # networks
 
 def check(seeds, folder):
     """The faults of a bundle, and how many of its networks are compiled and written."""
-    faults = []
-    compiled = bundles.check_compiled([network(seed) for seed in seeds], faults)
-    single = [network(seed, one_result=True) for seed in seeds]
-    written = [each for each in single if bundles.has_code(each, faults)]
+    faults, compiled = [], 0
+    single = {seed: network(seed, one_result=True) for seed in seeds}
+    with_code = [seed for seed, each in single.items() if bundles.has_code(each, faults)]
+    # Those with code are for any batch size, mostly, and so is what they are compiled to together.
+    for group in (with_code, [seed for seed in seeds if seed not in with_code]):
+        compiled += bundles.check_compiled([network(seed) for seed in group], faults)
+    written = [single[seed] for seed in with_code]
     if written:
         with torch.no_grad():
             bundles.check_written(written, folder, "cpp-network", bundles.library, faults)

@@ -10,7 +10,7 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 PROGRAMS = ("check", "build", "clang_tidy", "fuzz", "install_check", "extras")
 TESTS = ("syno_space_tests", "syno_trials_tests", "syno_support_tests", "syno_threads_tests")
-PARTS = 16  # without the fuzzers, which need Clang
+PARTS = 24  # without the fuzzers, which need Clang
 
 
 @pytest.fixture
