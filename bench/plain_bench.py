@@ -1,45 +1,35 @@
 """What networks compute besides layers, step by step, beside PyTorch.
 
     python bench/plain_bench.py                                   # each step alone
-    python bench/plain_bench.py --network deit_tiny_patch16_224   # the steps of a network of timm
+    python bench/plain_bench.py --network deit_tiny_patch16_224   # the steps of a network
 
 A step alone is a network library of its own; its calls and those of PyTorch alternate, and the best
-of each is printed, with GMAC/s of products and GB/s of what else reads and writes memory. Of a
-network, a stopwatch around every step of one thread adds up the best times by the function that
-computes them; the share of layers is printed beside. Times contain the call, which "nothing" shows.
+of each is printed, with GMAC/s of products and GB/s of what else reads and writes memory. Times
+contain the call, which "nothing" shows. Of a network, the best time of every step in its calls is
+printed, the slowest first, and the share of layers.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import re
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from syno.codegen.native import find_compiler
-from syno.inference.library.load import NetworkLibrary
+from syno.inference.library.load import NetworkLibrary, StepSeconds
 from syno.inference.library.lower import lower
 from syno.inference.library.source import NetworkSource, emit
 from syno.inference.prepare import prepare_sample
-from syno.network.models import timm_models
+from syno_lab.experiments.networks import zoo
 
 _NAME = "syno_plain"
-_STEP = re.compile(r"^  \{  // (\d+): (.*)\n((?:    .*\n)*)", re.M)
-_WATCH = "    const Stopwatch step_watch{layer_seconds ? step_seconds + %s : nullptr};\n"
-_FUNCTION = re.compile(
-    r"_phase_count|\b(moments|map_row|map_square|reduce_rows|\w*norm|\w*softmax|\w*pool|Attention|product)\b"
-)
-
 Function = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -130,58 +120,37 @@ def measured(step: Step, threads: int, rounds: int) -> str:
     return f"{own * 1e6:12.1f}{torchs * 1e6:12.1f}{torchs / own:7.2f}   {rate}, error {error:.0e}"
 
 
-def _watched(code: str) -> str:
-    """The code of a network with a stopwatch around every step, of the first thread."""
-    code = code.replace("void image(", "double step_seconds[65536];\n\nvoid image(", 1)
-    code = _STEP.sub(lambda m: m[0].replace("\n", "\n" + _WATCH % m[1], 1), code)
-    return code + (
-        "#if !defined(SYNO_PART) || SYNO_PART == 0\n"
-        'extern "C" double* syno_plain_steps(void) { return step_seconds; }\n#endif\n'
-    )
-
-
 @torch.no_grad()
-def profile(name: str, rounds: int) -> None:
-    """Prints the best seconds of the steps of a network of timm, by what computes them."""
-    shape = timm_models.images(name)
-    net = timm_models.build(name, shape.classes, shape.channels, shape.size)
-    x = torch.randn(1, shape.channels, shape.size, shape.size)
+def profile(name: str, threads: int, rounds: int) -> None:
+    """Prints the best seconds of the steps of a network, by what computes them."""
+    net = zoo.network(name)
+    x = zoo.images(1)
     source = _source(net, x)
-    library, given = _loaded(source, _watched(source.code)), x.numpy()
-    steps = _STEP.findall(source.code)
-    of = library._library.syno_plain_steps
-    of.restype = ctypes.POINTER(ctypes.c_double)
-    seconds = np.ctypeslib.as_array(of(), (len(steps),))
-    best = np.full(len(steps), np.inf)
-    for _ in range(rounds):
-        seconds[:] = 0
-        library.layer_seconds(given)
-        best = np.minimum(best, seconds)
-    kinds: Counter[str] = Counter()
-    for (_, about, code), spent in zip(steps, best, strict=True):
-        found = _FUNCTION.search(code)
-        assert found is not None, about
-        kinds[found[1] or "layers"] += spent
-    print(f"{name}: {best.sum() * 1e3:.2f} ms, 1 thread")
-    for kind, spent in kinds.most_common():
-        print(f"  {kind:24}{spent * 1e3:9.3f} ms {spent / best.sum():7.1%}")
-    print("the slowest that are no layers:")
-    slow = [i for i in np.argsort(-best) if "_phase_count" not in steps[i][2]]
-    for i in slow[:10]:
-        print(f"  {best[i] * 1e3:9.3f} ms  {steps[i][1]}")
+    library, given = _loaded(source, source.code), x.numpy()
+    calls = [library.step_seconds(given, threads=threads) for _ in range(rounds)]
+    steps = [
+        StepSeconds(each[0].name, each[0].layer, min(step.seconds for step in each))
+        for each in zip(*calls, strict=True)
+    ]
+    whole = sum(step.seconds for step in steps)
+    layers = sum(step.seconds for step in steps if step.layer)
+    print(f"{name}: {whole * 1e3:.3f} ms, {threads} threads; layers {layers / whole:.1%}")
+    for step in sorted(steps, key=lambda step: -step.seconds)[:40]:
+        kind = "layer" if step.layer else ""
+        print(f"{step.seconds * 1e3:9.3f} ms {step.seconds / whole:6.1%}  {kind:6} {step.name}")
 
 
 def main() -> None:
     """Reads the arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help=f"of: {', '.join(STEPS)}")
-    parser.add_argument("--network", help="of timm, whose steps are measured")
+    parser.add_argument("--network", help=f"whose steps are measured: {', '.join(zoo.names())}")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=30)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     if arguments.network:
-        profile(arguments.network, arguments.rounds)
+        profile(arguments.network, arguments.threads, arguments.rounds)
     else:
         print(f"{'step':24}{'library':>12}{'PyTorch':>12}{'times':>7}   microseconds")
         for name in arguments.names or STEPS:

@@ -62,13 +62,21 @@ void check_refused(int threads) {
 /// The time of a call is no longer than the call.
 void check_seconds() {
   using Clock = std::chrono::steady_clock;
+  const int steps = syno_net_steps();
+  if (syno_net_step_name(steps) || syno_net_step_name(-1) || syno_net_step_is_layer(steps) != -1)
+    fail("it names a step that it does not have");
   for (int call = 0; call < 20; ++call) {
-    double seconds = -1;
+    std::vector<double> seconds(steps, -1);
     const Clock::time_point begin = Clock::now();
-    check(2, 1, &seconds, "timed");
+    check(2, 1, seconds.data(), "timed");
     const double whole = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (seconds < 0 || seconds > whole || (LAYERS && seconds == 0))
-      fail("the time of layers is that of another call");
+    double sum = 0, layers = 0;
+    for (int step = 0; step < steps; ++step) {
+      if (seconds[step] < 0 || !syno_net_step_name(step)) fail("a step has no time, or no name");
+      sum += seconds[step];
+      if (syno_net_step_is_layer(step)) layers += seconds[step];
+    }
+    if (sum > whole || (LAYERS && layers == 0)) fail("the times of steps are those of another call");
   }
 }
 

@@ -59,6 +59,20 @@ std::int64_t floats_of(const std::vector<std::int64_t>& shape) {
   return floats;
 }
 
+// A text as C++ writes it.
+std::string literal(std::string_view text) {
+  std::string written = "\"";
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    char octal[8];
+    std::snprintf(octal, sizeof octal, "\\%03o", code);
+    written += code < ' ' || code > '~' || letter == '"' || letter == '\\' || letter == '?'
+                   ? octal
+                   : std::string{letter};
+  }
+  return written + '"';
+}
+
 std::string numbered(const std::string& name, std::size_t number, std::size_t count) {
   return count == 1 ? name : name + std::to_string(number);
 }
@@ -107,7 +121,12 @@ class NetworkPrinter {
         {"AT", of_arguments(", ", [](const Argument& a) { return a.of_image(); })},
         {"CHECK", check()},
         {"STEPS", steps()},
-        {"STEP_NAMES", step_names()},
+        {"STEP_COUNT", std::to_string(program.steps.size())},
+        {"STEP_NAMES",
+         of_steps([](std::size_t i) { return "&Image::step_" + std::to_string(i); }, "nullptr")},
+        {"STEP_LAYERS",
+         of_steps([&](std::size_t i) { return program.steps[i].call ? "true" : "false"; },
+                  "false")},
     };
     group();
   }
@@ -186,6 +205,8 @@ class NetworkPrinter {
         {"INPUTS", std::to_string(program_.inputs.size())},
         {"OUTPUTS", std::to_string(program_.outputs.size())},
         {"DESCRIPTIONS", descriptions()},
+        {"STEP_ABOUT",
+         of_steps([&](std::size_t i) { return literal(program_.steps[i].about); }, "nullptr")},
         {"MOST_THREADS", std::to_string(kMaxThreads)},
         {"PACKING", packing()},
     });
@@ -302,12 +323,14 @@ class NetworkPrinter {
            ", " + call.y.at + ", " + floats(call.y) + ");";
   }
 
-  std::string step_names() const {
-    std::vector<std::string> names;
+  // A list with an element for each step, and one behind them: there is no array of none.
+  template <class F>
+  std::string of_steps(const F& text, const char* last) const {
+    std::vector<std::string> found;
     for (std::size_t number = 0; number < program_.steps.size(); ++number)
-      names.push_back("&Image::step_" + std::to_string(number));
-    names.emplace_back("nullptr");
-    return join(names, ", ");
+      found.emplace_back(text(number));
+    found.emplace_back(last);
+    return join(found, ", ");
   }
 
   // Whether a step is to be computed for all images before the next one: its weights would come from memory again for

@@ -98,23 +98,13 @@ inline void map_row(float* y, long n, const F& f, const Operands&... x) {
 // put(c, v) for the first columns of a square whose rows are get(0), get(1), ..., of which there are `rows`.
 template <class Get, class Put>
 inline void transpose(long rows, long columns, const Get& get, const Put& put) {
-  Vector from[kLanes], to[kLanes];
+  Vector square[kLanes];
 SYNO_UNROLL
-  for (long i = 0; i < kLanes; ++i) from[i] = i < rows ? get(i) : Vector{};
-SYNO_UNROLL
-  for (long width = 1; width < kLanes; width *= 2) {
-SYNO_UNROLL
-    for (long i = 0; i < kLanes / 2; ++i) {
-      const Interleaved<2> both = interleaved(from[i], from[i + kLanes / 2]);
-      to[2 * i] = both.at[0];
-      to[2 * i + 1] = both.at[1];
-    }
-SYNO_UNROLL
-    for (long i = 0; i < kLanes; ++i) from[i] = to[i];
-  }
+  for (long i = 0; i < kLanes; ++i) square[i] = i < rows ? get(i) : Vector{};
+  transpose(square);
 SYNO_UNROLL
   for (long i = 0; i < kLanes; ++i)
-    if (i < columns) put(i, from[i]);
+    if (i < columns) put(i, square[i]);
 }
 
 // Operands of squares of at most kLanes rows and columns: rows at this distance, and matrices that are transposed.

@@ -65,16 +65,6 @@ std::string_view network_image() {
   return R"source(
 namespace {
 
-// Adds the time until its end to `seconds`, which may be null.
-struct Stopwatch {
-  using Clock = std::chrono::steady_clock;
-  double* const seconds;
-  const Clock::time_point begin = seconds ? Clock::now() : Clock::time_point{};
-  ~Stopwatch() {
-    if (seconds) *seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-};
-
 // The inputs and outputs of a batch.
 struct Arguments {
 @MEMBERS@
@@ -87,16 +77,14 @@ struct Image : Arguments {
   const Team& team;
   float* const arena;
   float* const workspace;
-  double* const layer_seconds;
   @CONSTANTS_TYPE@ const constants = net.constants;
 
-  Image(const Arguments& arguments, const Network& of, const Team& by, float* maps, float* scratch, double* seconds)
-      : Arguments(arguments), net(of), team(by), arena(maps), workspace(scratch), layer_seconds(seconds) {}
+  Image(const Arguments& arguments, const Network& of, const Team& by, float* maps, float* scratch)
+      : Arguments(arguments), net(of), team(by), arena(maps), workspace(scratch) {}
 
   // The phases of a layer for each of its samples, whose operands have these sizes.
   [[maybe_unused]] void layer(long number, long samples, const float* from, long from_floats, const float* channel,
                               const float* residual, float* to, long to_floats) const {
-    const Stopwatch watch{layer_seconds};
     const Kernel& kernel = kernel_of(net, number);
     const int phases = kernel.phase_count();
     for (long sample = 0; sample < samples; ++sample)
@@ -111,7 +99,9 @@ struct Image : Arguments {
 };
 
 using Step = void (Image::*)() const;
+constexpr long kStepCount = @STEP_COUNT@;
 constexpr Step kSteps[] = {@STEP_NAMES@};
+constexpr bool kIsLayer[] = {@STEP_LAYERS@};
 
 // Steps from `first` to before `last`. Images are computed one after the other; `together`: each step for all of them,
 // because it reads more weights than it does maps.
@@ -202,12 +192,15 @@ long workspace_size([[maybe_unused]] const Network& net, [[maybe_unused]] int th
   return (size + 15) / 16 * 16;
 }
 
-// Images from `first` to before `last`, by one team.
+// Images from `first` to before `last`, by one team. step_seconds: what the time of each step is added to, or null.
 void compute(const Network& net, const Arguments& all, long first, long last, float* arena, float* workspace,
-             const Team& team, double* seconds) {
+             const Team& team, double* step_seconds) {
+  using Clock = std::chrono::steady_clock;
   const auto run = [&](long step, long n, long place) {
-    (Image{all.at(n), net, team, arena + place * kArena, workspace, seconds}.*kSteps[step])();
+    const Clock::time_point begin = step_seconds ? Clock::now() : Clock::time_point{};
+    (Image{all.at(n), net, team, arena + place * kArena, workspace}.*kSteps[step])();
     wait(net, team);
+    if (step_seconds) step_seconds[step] += std::chrono::duration<double>(Clock::now() - begin).count();
   };
   for (; first < last; first += kTogether) {
     const long count = least(kTogether, last - first);
@@ -221,7 +214,7 @@ void compute(const Network& net, const Arguments& all, long first, long last, fl
   }
 }
 
-bool run_batch(const Network& net, Works& works, const Arguments& all, long batch, int threads, double* layer_seconds) {
+bool run_batch(const Network& net, Works& works, const Arguments& all, long batch, int threads, double* step_seconds) {
 @CHECK@  Work* work = nullptr;
   try {
     last_error.clear();
@@ -229,10 +222,10 @@ bool run_batch(const Network& net, Works& works, const Arguments& all, long batc
     // A thread with images of its own needs the workspace of one thread.
     const long own = workspace_size(net, 1);
     bool enough = false;
-    if (layer_seconds) *layer_seconds = 0;
+    for (long step = 0; step_seconds && step < kStepCount; ++step) step_seconds[step] = 0;
     // Threads take whole images as long as there is one for each; they share the others.
     run_threads(net, threads, [&](const Team& team) {
-      double* const seconds = team.thread == 0 ? layer_seconds : nullptr;
+      double* const seconds = team.thread == 0 ? step_seconds : nullptr;
       const long whole = batch / team.threads * team.threads;
       const long arena = kArena * least(kTogether, most(1, whole / team.threads));
       // Only here it is known how many threads there are.
@@ -275,7 +268,14 @@ const char* syno_program_error(void) { return last_error.c_str(); }
 
 int syno_run_program(const SynoProgram* program, const void* const* inputs, float* const* outputs, long batch, int threads,
                      double* layer_seconds) {
-  return run_batch(*program, works, {@FROM_HOST@}, batch, threads, layer_seconds) ? 0 : -1;
+  double seconds[kStepCount + 1];
+  if (!run_batch(*program, works, {@FROM_HOST@}, batch, threads, layer_seconds ? seconds : nullptr)) return -1;
+  if (layer_seconds) {
+    *layer_seconds = 0;
+    for (long step = 0; step < kStepCount; ++step)
+      if (kIsLayer[step]) *layer_seconds += seconds[step];
+  }
+  return 0;
 }
 
 }  // extern "C"

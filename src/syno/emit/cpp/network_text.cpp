@@ -103,6 +103,7 @@ struct Description {
   const long* shape;
 };
 @DESCRIPTIONS@
+const char* const kStepAbout[] = {@STEP_ABOUT@};
 
 }  // namespace
 
@@ -117,7 +118,7 @@ struct @NAME@_network {
 
 extern "C" {
 
-int @NAME@_run_timed(@NAME@_network*, @PARAMETERS@, long batch, int threads, double* layer_seconds);
+int @NAME@_run_timed(@NAME@_network*, @PARAMETERS@, long batch, int threads, double* step_seconds);
 
 const char* @NAME@_error(void) { return last_error.c_str(); }
 
@@ -128,6 +129,9 @@ int @NAME@_input_rank(int number) { return number >= 0 && number < @INPUTS@ ? kI
 int @NAME@_output_rank(int number) { return number >= 0 && number < @OUTPUTS@ ? kOutputs[number].rank : -1; }
 const long* @NAME@_input_shape(int number) { return number >= 0 && number < @INPUTS@ ? kInputs[number].shape : nullptr; }
 const long* @NAME@_output_shape(int number) { return number >= 0 && number < @OUTPUTS@ ? kOutputs[number].shape : nullptr; }
+int @NAME@_steps(void) { return static_cast<int>(kStepCount); }
+const char* @NAME@_step_name(int number) { return number >= 0 && number < kStepCount ? kStepAbout[number] : nullptr; }
+int @NAME@_step_is_layer(int number) { return number >= 0 && number < kStepCount ? kIsLayer[number] : -1; }
 
 @NAME@_network* @NAME@_create(const char* weights_file) {
   @NAME@_network* network = nullptr;
@@ -152,7 +156,7 @@ int @NAME@_run(@NAME@_network* network, @PARAMETERS@, long batch, int threads) {
   return @NAME@_run_timed(network, @ARGUMENTS@, batch, threads, nullptr);
 }
 
-int @NAME@_run_timed(@NAME@_network* network, @PARAMETERS@, long batch, int threads, double* layer_seconds) {
+int @NAME@_run_timed(@NAME@_network* network, @PARAMETERS@, long batch, int threads, double* step_seconds) {
   if (!network || batch < 0 || (batch > 0 && (@ANY_NULL@))) {
     failed("an argument is null, or batch is negative");
     return -1;
@@ -161,7 +165,7 @@ int @NAME@_run_timed(@NAME@_network* network, @PARAMETERS@, long batch, int thre
     failed("threads is " + std::to_string(threads) + ", but must be from 1 to " + std::to_string(kMostThreads));
     return -1;
   }
-  return run_batch(network->net, network->works, {@ARGUMENTS@}, batch, threads, layer_seconds) ? 0 : -1;
+  return run_batch(network->net, network->works, {@ARGUMENTS@}, batch, threads, step_seconds) ? 0 : -1;
 }
 
 }  // extern "C"
@@ -188,9 +192,9 @@ void @NAME@_destroy(struct @NAME@_network* network);
    from 1 to @MOST_THREADS@; the results are the same for any number. */
 int @NAME@_run(struct @NAME@_network* network, @PARAMETERS@, long batch, int threads);
 
-/* The same, and the seconds that one thread of this call spent in layers: convolutions, linear layers and operators.
-   layer_seconds belongs to the call, and may be null. */
-int @NAME@_run_timed(struct @NAME@_network* network, @PARAMETERS@, long batch, int threads, double* layer_seconds);
+/* The same, and the seconds that one thread of this call spent in each step, until the next one could begin.
+   step_seconds: @NAME@_steps() numbers of the caller, or null. */
+int @NAME@_run_timed(struct @NAME@_network* network, @PARAMETERS@, long batch, int threads, double* step_seconds);
 
 /* The last error of the calling thread; empty where there was none. */
 const char* @NAME@_error(void);
@@ -206,6 +210,12 @@ int @NAME@_input_rank(int number);
 int @NAME@_output_rank(int number);
 const long* @NAME@_input_shape(int number);
 const long* @NAME@_output_shape(int number);
+
+/* How many steps it has. Of the step of that number, from 0: the modules of the network that it computes, and whether it is
+   a layer, that is a convolution, a linear layer or an operator. Null, or -1, where there is none. */
+int @NAME@_steps(void);
+const char* @NAME@_step_name(int number);
+int @NAME@_step_is_layer(int number);
 
 #ifdef __cplusplus
 }

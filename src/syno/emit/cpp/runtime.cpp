@@ -117,6 +117,22 @@ inline Interleaved<4> interleaved(Vector a, Vector b, Vector c, Vector d) {
   return {{first.at[0], first.at[1], last.at[0], last.at[1]}};
 }
 
+// Rows and lanes change places.
+inline void transpose(Vector (&rows)[kLanes]) {
+SYNO_UNROLL
+  for (long width = 1; width < kLanes; width *= 2) {
+    Vector next[kLanes];
+SYNO_UNROLL
+    for (long i = 0; i < kLanes / 2; ++i) {
+      const Interleaved<2> both = interleaved(rows[i], rows[i + kLanes / 2]);
+      next[2 * i] = both.at[0];
+      next[2 * i + 1] = both.at[1];
+    }
+SYNO_UNROLL
+    for (long i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+}
+
 // Lanes [first, last) of a row of `length` that is rotated: lane i is at (i + turn) mod length, 0 <= turn < length.
 // `from` is where lane 0 would be without the rotation, at place `at` of the row.
 inline Vector load_rotated(const float* from, long at, long turn, long length, long first,

@@ -299,27 +299,27 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
         store_end(ends, start + C::column(n0 + n) + v * kLanes, W::value(sum[n][v]), count);
     }
   } else {
-    alignas(64) float turned[N][M];
+    // In registers: loads of what was just stored in pieces wait for one another.
+#pragma GCC unroll 4
+    for (int from = 0; from < N; from += kLanes)
 #pragma GCC unroll 16
-    for (int n = 0; n < N; ++n)
+      for (int v = 0; v < V; ++v) {
+        Vector turned[kLanes];
 #pragma GCC unroll 16
-      for (int v = 0; v < V; ++v) store(&turned[n][v * kLanes], W::value(sum[n][v]));
-    for (long i = 0; i < rows; ++i) {
-      const Y to = y + C::row(tile * M + i);
-      if constexpr (std::is_same_v<E, Plain>) {
-        for (int n = 0; n < N; ++n) put(to + C::column(n0 + n), turned[n][i]);
-        continue;
-      }
-      const auto ends = epilogue.template along<C::kChannelOfRow>(to + C::column(n0));
-      for (int from = 0; from < N; from += kLanes) {
-        const Vector row = gather(N - from, [&](long n) { return turned[from + n][i]; });
-        if (C::kColumnsAreContiguous) {
-          store_end(ends, to + n0 + from, row, N - from);
-        } else {
-          scatter_end(ends, to, row, N - from, [&](long n) { return C::column(n0 + from + n); });
+        for (int n = 0; n < kLanes; ++n) turned[n] = from + n < N ? W::value(sum[from + n][v]) : Vector{};
+        transpose(turned);
+        const long count = least(rows - v * kLanes, kLanes);
+#pragma GCC unroll 1
+        for (long i = 0; i < count; ++i) {
+          const Y to = y + C::row(tile * M + v * kLanes + i);
+          const auto ends = epilogue.template along<C::kChannelOfRow>(to + C::column(n0 + from));
+          if (C::kColumnsAreContiguous) {
+            store_end(ends, to + n0 + from, turned[i], N - from);
+          } else {
+            scatter_end(ends, to, turned[i], N - from, [&](long n) { return C::column(n0 + from + n); });
+          }
         }
       }
-    }
   }
 }
 

@@ -12,15 +12,30 @@ std::string_view epilogue_runtime_text() {
 struct Same {
   static Vector of(Vector v) { return v; }
 };
-// Comparisons are false for NaN, which stays.
+// NaN stays what it is.
+inline Vector at_least(Vector v, Vector bound) {
+#if defined(__AVX512F__)
+  return (Vector)_mm512_max_ps((__m512)bound, (__m512)v);
+#elif defined(__AVX2__)
+  return (Vector)_mm256_max_ps((__m256)bound, (__m256)v);
+#else
+  return v < bound ? bound : v;
+#endif
+}
+inline Vector at_most(Vector v, Vector bound) {
+#if defined(__AVX512F__)
+  return (Vector)_mm512_min_ps((__m512)bound, (__m512)v);
+#elif defined(__AVX2__)
+  return (Vector)_mm256_min_ps((__m256)bound, (__m256)v);
+#else
+  return v > bound ? bound : v;
+#endif
+}
 struct Relu {
-  static Vector of(Vector v) { return v < Vector{} ? Vector{} : v; }
+  static Vector of(Vector v) { return at_least(v, Vector{}); }
 };
 struct Relu6 {
-  static Vector of(Vector v) {
-    v = Relu::of(v);
-    return v > splat(6.0f) ? splat(6.0f) : v;
-  }
+  static Vector of(Vector v) { return at_most(Relu::of(v), splat(6.0f)); }
 };
 struct Hardsigmoid {
   static Vector of(Vector v) { return Relu6::of(v + splat(3.0f)) / splat(6.0f); }
@@ -31,33 +46,37 @@ struct Hardswish {
 
 inline Vector magnitude(Vector v) { return v < Vector{} ? -v : v; }
 
-// exp(v) for v <= 0, as 2^n * exp(r) with |r| <= log(2) / 2; zero where it is below 2^-125.
-inline Vector exp_of(Vector v) {
-  const Vector least = splat(-87.0f), round = splat(12582912.0f);  // 1.5 * 2^23
-  const Vector bounded = v < least ? least : v;
-  const Vector rounded = bounded * splat(1.44269504f) + round;
+// exp(v) for v from -87 to 88.8, infinity from 88.4 on: 2^n * exp(r) with |r| <= log(2) / 2. The factors are those of the
+// polynomial with the least relative error, 9e-8, that is 1 for 0.
+inline Vector bounded_exp(Vector v) {
+  const Vector round = splat(12582912.0f);  // 1.5 * 2^23
+  const Vector rounded = v * splat(1.44269504f) + round;
   const Vector n = rounded - round;
-  const Vector r = bounded - n * splat(0.693359375f) + n * splat(2.12194440e-4f);
-  Vector sum = splat(1.0f / 720);
-  sum = sum * r + splat(1.0f / 120);
-  sum = sum * r + splat(1.0f / 24);
-  sum = sum * r + splat(1.0f / 6);
-  sum = sum * r + splat(0.5f);
+  const Vector r = v - n * splat(0.693359375f) + n * splat(2.12194440e-4f);
+  Vector sum = splat(0.00829027221f);
+  sum = sum * r + splat(0.0418981612f);
+  sum = sum * r + splat(0.166676387f);
+  sum = sum * r + splat(0.499991477f);
+  sum = sum * r + splat(0.999999702f);
   sum = sum * r + splat(1.0f);
-  sum = sum * r + splat(1.0f);
-  const IntVector power = ((IntVector)rounded - (IntVector)round + 127) << 23;
-  return v < least ? Vector{} : sum * (Vector)power;
+  const IntVector power = ((IntVector)rounded - ((IntVector)round - 127)) << 23;
+  return sum * (Vector)power;
+}
+// exp(v) for v <= 0; zero where it is below 2^-125.
+inline Vector exp_of(Vector v) {
+  const Vector least = splat(-87.0f);
+  return v < least ? Vector{} : bounded_exp(at_least(v, least));
 }
 
+// 1 + exp(-v), which is what sigmoid divides by.
+inline Vector sigmoid_divisor(Vector v) {
+  return splat(1.0f) + bounded_exp(at_most(at_least(-v, splat(-87.0f)), splat(88.8f)));
+}
 struct Sigmoid {
-  static Vector of(Vector v) {
-    const Vector e = exp_of(-magnitude(v));
-    const Vector upper = splat(1.0f) / (splat(1.0f) + e);
-    return v < Vector{} ? e * upper : upper;
-  }
+  static Vector of(Vector v) { return splat(1.0f) / sigmoid_divisor(v); }
 };
 struct Silu {
-  static Vector of(Vector v) { return v * Sigmoid::of(v); }
+  static Vector of(Vector v) { return v / sigmoid_divisor(v); }
 };
 struct Tanh {
   static Vector of(Vector v) {
@@ -89,7 +108,7 @@ struct Gelu {
 struct GeluTanh {
   static Vector of(Vector v) {
     const Vector inside = v + splat(0.044715f) * v * v * v;
-    return v * Sigmoid::of(inside * splat(2 * 0.79788456f));
+    return v / sigmoid_divisor(inside * splat(2 * 0.79788456f));
   }
 };
 
