@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <numeric>
 
 #include "syno/emit/cpp/cpp.h"
 #include "syno/emit/cpp/network_text.h"
@@ -208,6 +209,8 @@ class NetworkPrinter {
         {"STEP_ABOUT",
          of_steps([&](std::size_t i) { return literal(program_.steps[i].about); }, "nullptr")},
         {"MOST_THREADS", std::to_string(kMaxThreads)},
+        {"PACKED_SIZES", packed_sizes()},
+        {"LARGEST", std::to_string(largest())},
         {"PACKING", packing()},
     });
   }
@@ -281,7 +284,7 @@ class NetworkPrinter {
     return checks;
   }
 
-  // Packs the weights of every layer, one after the other in the file.
+  // Reads and packs the weights of every layer, one after the other in the file.
   std::string packing() const {
     std::vector<std::string> blocks;
     for (std::size_t number = 0; number < program_.layers.size(); ++number) {
@@ -289,17 +292,35 @@ class NetworkPrinter {
       std::int64_t sum = 0;
       std::vector<std::string> places;
       for (const std::int64_t size : layer.weights) {
-        places.push_back("from + " + std::to_string(sum));
+        places.push_back("values.get() + " + std::to_string(sum));
         sum += size;
       }
-      const std::string name = kernel(static_cast<std::size_t>(layer.kernel));
-      blocks.push_back(
-          "  {\n    const float* const weights[] = {" +
-          (places.empty() ? "nullptr" : join(places, ", ")) + "};\n    if (!pack(net, " +
-          std::to_string(number) + ", " + name + "_packed_size(), " + name +
-          "_pack, weights)) return false;\n    from += " + std::to_string(sum) + ";\n  }");
+      const std::string place = std::to_string(number);
+      blocks.push_back("  {\n    if (!from.read(values.get(), " + std::to_string(sum) +
+                       ")) return cut();\n    const float* const weights[] = {" +
+                       (places.empty() ? "nullptr" : join(places, ", ")) + "};\n    " +
+                       kernel(static_cast<std::size_t>(layer.kernel)) +
+                       "_pack(weights, to);\n    net.packed[" + place +
+                       "] = to;\n    to += (sizes[" + place + "] + 15) / 16 * 16;\n  }");
     }
     return join(blocks, "\n");
+  }
+
+  // Of each layer when it is packed, and one behind them: there is no array of none.
+  std::string packed_sizes() const {
+    std::vector<std::string> sizes;
+    for (const NetworkLayer& layer : program_.layers)
+      sizes.push_back(kernel(static_cast<std::size_t>(layer.kernel)) + "_packed_size()");
+    sizes.emplace_back("0");
+    return join(sizes, ", ");
+  }
+
+  std::int64_t largest() const {
+    std::int64_t most = 1;
+    for (const NetworkLayer& layer : program_.layers)
+      most = std::max(most,
+                      std::accumulate(layer.weights.begin(), layer.weights.end(), std::int64_t{0}));
+    return most;
   }
 
   std::string steps() const {

@@ -17,8 +17,10 @@ struct Kernel {
 const Kernel kKernels[] = {@KERNELS@};
 constexpr int kKernelOf[] = {@KERNEL_OF@};
 
+// constants, weights: blocks of memory of its own. packed: where the weights of each layer begin in their block.
 struct Network {
   float* constants = nullptr;
+  float* weights = nullptr;
   float* packed[@LAYERS@ + 1] = {};
 };
 
@@ -118,6 +120,9 @@ constexpr Group kGroups[] = {@GROUPS@};
 std::string_view network_driver() {
   return R"source(
 // --- batches -------------------------------------------------------------------------------------
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace {
 
@@ -133,8 +138,18 @@ bool failed(const std::string& message) {
   return false;
 }
 
+// Pages of 2 MiB for large blocks, where the system has them: there are fewer to fill and to find.
 float* floats(long count) {
   const std::size_t bytes = static_cast<std::size_t>(count < 16 ? 16 : (count + 15) / 16 * 16) * sizeof(float);
+#if defined(__linux__)
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  if (bytes >= kPage) {
+    const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
+    void* const block = std::aligned_alloc(kPage, whole);
+    if (block) madvise(block, whole, MADV_HUGEPAGE);  // advice, which may be refused
+    return static_cast<float*>(block);
+  }
+#endif
   return static_cast<float*>(std::aligned_alloc(64, bytes));
 }
 

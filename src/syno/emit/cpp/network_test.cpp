@@ -52,7 +52,7 @@ TEST(Network, CallsKernelsForEachSample) {
   EXPECT_TRUE(holds(code, "    layer(1, 2, arena, 2, (constants + 16), nullptr, y, 2);"));
   EXPECT_TRUE(
       holds(code, "  // third\n  void step_2() const {\n    y[0] = 0;\n    y[1] = 1;\n  }"));
-  EXPECT_TRUE(holds(code, "weights[] = {from + 0, from + 6};"));
+  EXPECT_TRUE(holds(code, "weights[] = {values.get() + 0, values.get() + 6};"));
   EXPECT_TRUE(holds(code, "weights[] = {nullptr};"));
   EXPECT_TRUE(holds(code, "kKernelOf[] = {0, 0, 0};"));
 }

@@ -12,6 +12,7 @@ std::string_view network_head() {
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -26,24 +27,24 @@ std::string_view network_interface() {
 
 namespace {
 
-[[maybe_unused]] bool pack(Network& net, int layer, long size, void (*packing)(const float* const*, float*),
-                           const float* const* weights) {
-  net.packed[layer] = floats(size);
-  if (!net.packed[layer]) return failed("there is not enough memory for the weights");
-  packing(weights, net.packed[layer]);
-  return true;
-}
+// What a file of weights holds, in order, and the checksum of what was read.
+struct Weights {
+  std::FILE* const file;
+  std::uint64_t sum = 0, weighted = 0, place = 0;
 
-std::uint64_t checksum_of(const std::vector<float>& values) {
-  std::uint64_t sum = 0, weighted = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::uint32_t word;
-    std::memcpy(&word, &values[i], sizeof word);
-    sum += word;
-    weighted += std::uint64_t{word} * (2 * (i + 1) + 1);
+  bool read(float* to, std::size_t count) {
+    if (std::fread(to, sizeof(float), count, file) != count) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint32_t word;
+      std::memcpy(&word, &to[i], sizeof word);
+      sum += word;
+      weighted += std::uint64_t{word} * (2 * (place + i + 1) + 1);
+    }
+    place += count;
+    return true;
   }
-  return weighted ^ (sum << 1);
-}
+  std::uint64_t checksum() const { return weighted ^ (sum << 1); }
+};
 
 // Whether this processor has the instructions that the code was compiled for.
 bool processor_fits() {
@@ -85,15 +86,21 @@ bool read_weights(Network& net, const char* path) {
     return failed(name + " is no file of weights of a network");
   if (header.fingerprint != @FINGERPRINT@ || header.floats != @FLOATS@)
     return failed(name + " has the weights of another network");
-  std::vector<float> values(@FLOATS@);
-  if (std::fread(values.data(), sizeof(float), values.size(), file) != values.size() || std::fgetc(file) != EOF)
-    return failed(name + " has another length than its head says");
-  if (checksum_of(values) != header.checksum) return failed(name + " is damaged: its checksum differs");
+  const auto cut = [&] { return failed(name + " has another length than its head says"); };
+  Weights from{file};
   net.constants = floats(@CONSTANTS@);
-  if (!net.constants) return failed("there is not enough memory for the weights");
-  std::memcpy(net.constants, values.data(), sizeof(float) * @CONSTANTS@);
-  [[maybe_unused]] const float* from = values.data() + @CONSTANTS@;
+  // Layer after layer, of which the largest has so many.
+  const std::unique_ptr<float[]> values(new float[@LARGEST@]);
+  const long sizes[] = {@PACKED_SIZES@};
+  long total = 0;
+  for (const long size : sizes) total += (size + 15) / 16 * 16;
+  net.weights = floats(total);
+  if (!net.constants || !net.weights) return failed("there is not enough memory for the weights");
+  if (!from.read(net.constants, @CONSTANTS@)) return cut();
+  [[maybe_unused]] float* to = net.weights;
 @PACKING@
+  if (std::fgetc(file) != EOF) return cut();
+  if (from.checksum() != header.checksum) return failed(name + " is damaged: its checksum differs");
   return true;
 }
 
@@ -112,7 +119,7 @@ struct @NAME@_network {
   Works works;
   ~@NAME@_network() {
     std::free(net.constants);
-    for (float* packed : net.packed) std::free(packed);
+    std::free(net.weights);
   }
 };
 
