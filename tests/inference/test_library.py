@@ -181,6 +181,21 @@ def test_layers_and_threads(block):
 
 
 @torch.no_grad()
+def test_steps_have_names_and_times(block):
+    net, files = block
+    network = load(files.code)
+    x = np.zeros((2, 3, 8, 8), np.float32)
+    steps = network.step_seconds(x, threads=2)
+    named = {name for step in steps if step.layer for name in step.name.split(", ")}
+    kinds = (torch.nn.Conv2d, torch.nn.Linear)
+    layers = {name for name, module in net.named_modules() if isinstance(module, kinds)}
+    assert layers and layers <= named
+    assert all(step.seconds > 0 for step in steps if step.layer)
+    assert 0 < network.layer_seconds(x) < 10
+    assert all(step.seconds == 0 for step in network.step_seconds(x[:0]))
+
+
+@torch.no_grad()
 def test_several_threads_of_python_use_one_network(block):
     net, files = block
     network = load(files.code)

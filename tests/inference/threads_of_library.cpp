@@ -76,7 +76,8 @@ void check_seconds() {
       sum += seconds[step];
       if (syno_net_step_is_layer(step)) layers += seconds[step];
     }
-    if (sum > whole || (LAYERS && layers == 0)) fail("the times of steps are those of another call");
+    if (sum > whole || (LAYERS && layers == 0))
+      fail("the times of steps are those of another call");
   }
 }
 
