@@ -296,3 +296,45 @@ def test_a_process_that_compiles_ends_silently():
     # what module globals hold; the extension reports its objects that are left.
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class Squeezed(nn.Module):
+    """What follows a squeeze() of everything."""
+
+    def __init__(self, after):
+        super().__init__()
+        self.conv, self.other = (nn.Conv2d(4, 4, 3, padding=1) for _ in range(2))
+        self.linear = nn.Linear(5, 7)
+        self.after = after
+
+    def forward(self, x):
+        """The function of the squeezed map."""
+        return self.after(self, self.conv(x).squeeze())
+
+
+SQUEEZED = {
+    "nothing": (lambda net, y: y, True),
+    "functions of each element": (lambda net, y: y.relu() * 2 + 1, True),
+    "a convolution": (lambda net, y: net.other(y), False),
+    "a linear layer": (lambda net, y: net.linear(y), False),
+    "a residual": (lambda net, y: net.other(y + 1) + y, False),
+    "a reshape": (lambda net, y: net.other(y.reshape(-1, 4, 6, 5)), False),
+    "a pooling": (lambda net, y: nn.functional.max_pool2d(y, 2), False),
+}
+
+
+@pytest.mark.parametrize(("after", "takes_one"), SQUEEZED.values(), ids=SQUEEZED)
+@torch.no_grad()
+def test_a_squeeze_of_the_batch_is_right_or_refused(after, takes_one):
+    torch.manual_seed(0)
+    net = Squeezed(after).eval()
+    compiled = syno.compile(net, torch.randn(2, 4, 6, 5))
+    for batch in (1, 2, 5):
+        x = torch.randn(batch, 4, 6, 5)
+        if batch == 1 and not takes_one:
+            with pytest.raises(syno.UserError, match=r"squeeze\(\) also removes the dimension"):
+                compiled(x)
+        else:
+            torch.testing.assert_close(compiled(x), net(x), atol=1e-5, rtol=1e-4)
+    x = torch.randn(1, 4, 6, 5)
+    torch.testing.assert_close(syno.compile(net, x)(x), net(x), atol=1e-5, rtol=1e-4)

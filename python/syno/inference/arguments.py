@@ -97,6 +97,25 @@ def with_one_batch(
     )
 
 
+def check_several(
+    inputs: Sequence[torch.Tensor], expected: Sequence[Argument], module: str
+) -> None:
+    """UserError for a batch of one in a network whose module removes its dimension."""
+    pairs = zip(inputs, expected, strict=True)
+    if any(argument.any_batch and x.shape[0] == 1 for x, argument in pairs):
+        raise without_one(module)
+
+
+def without_one(module: str) -> UserError:
+    """The error for a batch of one in a network whose module removes its dimension."""
+    return UserError(
+        "the network computes a batch of one in another way than others\n"
+        f"  in the module {module}, where squeeze() also removes the dimension of the batch\n"
+        "  what to do: name the dimensions, as in squeeze(1), or compile the network with an "
+        "example of one sample"
+    )
+
+
 def _other_kind(what: str, x: object, argument: Argument) -> UserError:
     """The error for what is no tensor, has numbers of another type, or lies elsewhere."""
     if not isinstance(x, torch.Tensor):

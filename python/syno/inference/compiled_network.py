@@ -22,7 +22,7 @@ from syno.codegen.native import find_tuning, no_compiler
 from syno.codegen.torch_op import Kernel, register
 from syno.codegen.torch_op.library import kernel_compiler
 from syno.data import progress
-from syno.inference.arguments import Argument, check_call, with_one_batch
+from syno.inference.arguments import Argument, check_call, check_several, with_one_batch
 from syno.inference.compiled_layer import CompiledLayer
 from syno.inference.compiled_region import Fast, source_of, timed
 from syno.inference.decompose import draws
@@ -72,6 +72,7 @@ class CompiledNetwork(nn.Module):
         arguments: Sequence[Argument],
         readers: Sequence[frozenset[int]] | None,
         fast: Fast | None,
+        squeezed: str,
     ) -> None:
         super().__init__()
         self.network = graph
@@ -80,6 +81,7 @@ class CompiledNetwork(nn.Module):
         self._readers = readers  # as `with_one_batch` takes them
         self._several = sum(argument.any_batch for argument in arguments) > 1
         self._fast = fast
+        self._squeezed = squeezed
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> object:
@@ -87,6 +89,8 @@ class CompiledNetwork(nn.Module):
         check_call(inputs, self._arguments)
         if self._several:
             inputs = with_one_batch(inputs, self._arguments, self._readers)
+        if self._squeezed:
+            check_several(inputs, self._arguments, self._squeezed)
         # What is traced is the network that everybody sees.
         if torch.compiler.is_compiling() or self._fast is None or not self._fast.takes(inputs):
             return self.network(*inputs)
@@ -208,7 +212,7 @@ def compile_prepared(
     rows += _others(prepared.graph, set() if fast is None else fast.computed)
     batched = batched_inputs(graph)
     arguments = [Argument.of(x, any_) for x, any_ in zip(inputs, batched, strict=True)]
-    compiled = CompiledNetwork(graph, rows, arguments, prepared.readers, fast)
+    compiled = CompiledNetwork(graph, rows, arguments, prepared.readers, fast, prepared.squeezed)
     if verify:
         net = copy_network(net)  # calls may leave something in it
         with torch.no_grad():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import fx, nn
@@ -22,7 +22,7 @@ from syno.inference.passes.shapes import merge_reshapes
 from syno.inference.passes.sink import sink_moves
 from syno.inference.samples.place import SamplePlace
 from syno.inference.samples.proof import places_of_results, readers_of_results
-from syno.inference.samples.single import for_one
+from syno.inference.samples.single import for_one, squeezed_batch
 from syno.inference.trace import Outline, Traced, changed_inputs, trace
 
 
@@ -30,12 +30,15 @@ from syno.inference.trace import Outline, Traced, changed_inputs, trace
 class Prepared:
     """graph: with a `TracedLayer` in place of every layer that an operator can be; kept: the
     others; batch: whether the graph takes any batch size. readers: the numbers of the inputs that
-    each result depends on, where there are several with a batch whose samples do not meet."""
+    each result depends on, where there are several with a batch whose samples do not meet.
+    squeezed: the module because of which it takes batches of two samples or more (see
+    `squeezed_batch`), else empty."""
 
     graph: fx.GraphModule
     kept: list[Kept]
     batch: bool
     readers: list[frozenset[int]] | None = None
+    squeezed: str = ""
 
 
 def prepare(
@@ -53,8 +56,11 @@ def prepare(
 
     UserError where torch cannot trace the network.
     """
-    traced = None if outline is None else outline.traced(net)
-    return folded(traced or trace(net, inputs, batch=batch), convolutions=convolutions)
+    traced = (outline and outline.traced(net)) or trace(net, inputs, batch=batch)
+    squeezed = squeezed_batch(traced.graph) if traced.batch else ""
+    if squeezed and any(len(x) == 1 for x in inputs):
+        traced, squeezed = trace(net, inputs, batch=False), ""
+    return replace(folded(traced, convolutions=convolutions), squeezed=squeezed)
 
 
 def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:

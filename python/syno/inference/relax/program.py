@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from syno._util.errors import UserError
 from syno._util.silence import quiet
 from syno.codegen.torch_op.epilogue import Epilogue
+from syno.inference.arguments import without_one
 from syno.inference.layer import TracedLayer
 from syno.inference.passes.batch_norms import fold_batch_norms
 from syno.inference.passes.layers import layers_of
@@ -66,6 +67,8 @@ def trace_program(net: nn.Module, inputs: tuple[torch.Tensor, ...], *, batch: bo
         UserError: torch cannot trace the network.
     """
     prepared = prepare(net, inputs, batch=batch, convolutions=False)
+    if prepared.squeezed:
+        raise without_one(prepared.squeezed)
     graph = prepared.graph
     with torch.no_grad():
         fold_batch_norms(graph)

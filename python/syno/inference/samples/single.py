@@ -12,6 +12,7 @@ from syno.inference.trace import attribute, module_name, shape_of
 
 _VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
 _RESHAPE = torch.ops.aten.reshape.default
+_SQUEEZE = torch.ops.aten.squeeze.default
 
 
 def for_one(graph: fx.GraphModule) -> None:
@@ -44,6 +45,26 @@ def for_one(graph: fx.GraphModule) -> None:
                 node.meta["val"] = values[node]
     graph.graph.eliminate_dead_code()
     graph.recompile()
+
+
+def squeezed_batch(graph: fx.GraphModule) -> str:
+    """The module whose `squeeze()` also removes the batch where that is one sample; "" for none.
+
+    Of those alone whose result others read than functions of each element: layers and changes of
+    shape, which a graph for any batch has for more dimensions.
+    """
+    fewer: dict[fx.Node, fx.Node] = {}  # values, and the call that took their dimension
+    for node in graph.graph.nodes:
+        before = [fewer[each] for each in node.all_input_nodes if each in fewer]
+        if node.target is _SQUEEZE:
+            (x,) = node.all_input_nodes
+            if any(isinstance(size, torch.SymInt) for size in shape_of(x)):
+                fewer[node] = node
+        elif before and node.op != "output":
+            if torch.Tag.pointwise not in getattr(node.target, "tags", ()):
+                return module_name(before[0])
+            fewer[node] = before[0]
+    return ""
 
 
 def _check_shape(node: fx.Node, value: object, batch: torch.SymInt) -> None:
