@@ -238,35 +238,6 @@ void run_product(const float* a, const float* b, float* y, const Team& team) {
   }
 }
 
-// --- squares -----------------------------------------------------------------------------------------
-
-// Vector i becomes lane i of all vectors.
-SYNO_INLINE void transpose(Vector (&square)[kLanes]) {
-#if defined(__GNUC__) && !defined(__clang__)
-  typedef int Places __attribute__((vector_size(sizeof(int) * kLanes)));
-#pragma GCC unroll 4
-  for (long d = 1; d < kLanes; d *= 2) {
-    Places low, high;
-    for (int l = 0; l < kLanes; ++l) {
-      low[l] = (l & d) != 0 ? (int)(kLanes + l - d) : l;
-      high[l] = (l & d) != 0 ? (int)(kLanes + l) : (int)(l + d);
-    }
-#pragma GCC unroll 32
-    for (long i = 0; i < kLanes; ++i) {
-      if ((i & d) != 0) continue;
-      const Vector a = square[i], b = square[i + d];
-      square[i] = __builtin_shuffle(a, b, low);
-      square[i + d] = __builtin_shuffle(a, b, high);
-    }
-  }
-#else
-  float lanes[kLanes][kLanes];
-  for (long i = 0; i < kLanes; ++i)
-    for (long l = 0; l < kLanes; ++l) lanes[l][i] = square[i][l];
-  std::memcpy(square, lanes, sizeof lanes);
-#endif
-}
-
 // --- blocks of a batch -----------------------------------------------------------------------------
 
 inline void zero(float* to, long count, const Team& team) {
