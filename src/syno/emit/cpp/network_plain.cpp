@@ -76,13 +76,15 @@ inline float sum_over(const float* x, long n, const F& f) {
   return sum_of(a + b);
 }
 
+inline Vector load_some(const float* from, long count) { return count >= kLanes ? load(from) : load_part(from, 0, count); }
+
 // An operand whose elements in a row have this distance.
 template <long kDistance>
 struct From {
   const float* at;
   Vector read(long j, long count) const {
     if constexpr (kDistance == 0) return splat(*at);
-    if constexpr (kDistance == 1) return count >= kLanes ? load(at + j) : load_part(at + j, 0, count);
+    if constexpr (kDistance == 1) return load_some(at + j, count);
     return gather(count, [&](long lane) { return at[(j + lane) * kDistance]; });
   }
 };
@@ -129,10 +131,26 @@ inline void map_square(float* y, long stride, long height, long width, const F& 
   for (long i = 0; i < height; ++i) store_part(y + i * stride, f(x.row(i, width)...), width);
 }
 
+// Elements at this distance; those between them are touched, too.
+template <long kDistance>
+inline Vector apart(const float* from) {
+  if constexpr (kDistance == 1) return load(from);
+#if defined(__AVX512F__)
+  if constexpr (kDistance == 2) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return (Vector)_mm512_permutex2var_ps((__m512)load(from), even, (__m512)load(from + kLanes));
+  }
+#endif
+  return gather(kLanes, [&](long lane) { return from[lane * kDistance]; });
+}
+
 // Windows of kernel kKh x kKw at distance kSh x kSw, over maps of kH x kW with kPh, kPw around them.
 template <long kC, long kH, long kW, long kKh, long kKw, long kSh, long kSw, long kPh, long kPw, long kOh, long kOw>
 struct Windows {
-  static constexpr long kRoom = (kOw - 1) * kSw + kKw > kW + kPw ? (kOw - 1) * kSw + kKw : kW + kPw;
+  // A row of joined rows, and what whole vectors read behind it.
+  static constexpr long kRead = (ceil_divide(kOw, kLanes) * kLanes - 1) * kSw + kKw;
+  static constexpr long kRoom = (kRead > kW + kPw ? kRead : kW + kPw) + kLanes;
+  // Rows are joined for each column, and then columns for each window.
   template <class Join, class End>
   static void run(const float* x, float* y, const Team& team, float outside, const Join& join, const End& end) {
     float row[kRoom];
@@ -140,30 +158,37 @@ struct Windows {
     for (long i = team.begin(kC * kOh); i < team.end(kC * kOh); ++i) {
       const long h = i % kOh, first = most(h * kSh - kPh, 0), last = least(h * kSh - kPh + kKh, kH);
       const float* const from = x + i / kOh * (kH * kW);
-      for (long j = 0; j < kW; ++j) row[kPw + j] = outside;
-      for (long r = first; r < last; ++r)
-        for (long j = 0; j < kW; ++j) row[kPw + j] = join(from[r * kW + j], row[kPw + j]);
+      along(kW, [&](long j, long count) {
+        Vector v = splat(outside);
+        for (long r = first; r < last; ++r) v = join(load_some(from + r * kW + j, count), v);
+        store_part(row + kPw + j, v, count);
+      });
       float* const to = y + i * kOw;
-      for (long o = 0; o < kOw; ++o) {
-        float found = row[o * kSw];
-        for (long k = 1; k < kKw; ++k) found = join(row[o * kSw + k], found);
-        to[o] = end(found, h, o);
-      }
+      along(kOw, [&](long o, long count) {
+        Vector v = apart<kSw>(row + o * kSw);
+SYNO_UNROLL
+        for (long k = 1; k < kKw; ++k) v = join(apart<kSw>(row + o * kSw + k), v);
+        end(to + o, v, h, o, count);
+      });
     }
   }
 };
 
 template <class W>
 inline void max_pool(const float* x, float* y, const Team& team) {
-  W::run(x, y, team, -__builtin_inff(), [](float a, float b) { return greater(a, b); },
-         [](float v, long, long) { return v; });
+  W::run(x, y, team, -__builtin_inff(), [](Vector a, Vector b) { return greater(a, b); },
+         [](float* to, Vector v, long, long, long count) { store_part(to, v, count); });
 }
 
 // divisor(h, w): what the sum of a window is divided by.
 template <class W, class Divisor>
 inline void average_pool(const float* x, float* y, const Team& team, const Divisor& divisor) {
-  W::run(x, y, team, 0.0f, [](float a, float b) { return a + b; },
-         [&](float v, long h, long w) { return v / divisor(h, w); });
+  W::run(x, y, team, 0.0f, [](Vector a, Vector b) { return a + b; },
+         [&](float* to, Vector v, long h, long w, long count) {
+    float lanes[kLanes];
+    store(lanes, v);
+    for (long lane = 0; lane < count; ++lane) to[lane] = lanes[lane] / divisor(h, w + lane);
+  });
 }
 
 // How many positions of a window lie below `size`, and not before `least_place`.
