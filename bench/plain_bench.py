@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from syno.codegen.native import find_compiler
-from syno.inference.library.load import NetworkLibrary, StepSeconds
+from syno.inference.library.load import NetworkLibrary
 from syno.inference.library.lower import lower
 from syno.inference.library.source import NetworkSource, emit
 from syno.inference.prepare import prepare_sample
@@ -122,14 +122,14 @@ def measured(step: Step, threads: int, rounds: int) -> str:
 
 @torch.no_grad()
 def profile(name: str, threads: int, rounds: int) -> None:
-    """Prints the best seconds of the steps of a network, by what computes them."""
+    """Prints the best seconds of the steps of a network, the slowest first."""
     net = zoo.network(name)
     x = zoo.images(1)
     source = _source(net, x)
     library, given = _loaded(source, source.code), x.numpy()
     calls = [library.step_seconds(given, threads=threads) for _ in range(rounds)]
     steps = [
-        StepSeconds(each[0].name, each[0].layer, min(step.seconds for step in each))
+        each[0]._replace(seconds=min(step.seconds for step in each))
         for each in zip(*calls, strict=True)
     ]
     whole = sum(step.seconds for step in steps)
