@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.export import ExportedProgram
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
@@ -17,6 +18,7 @@ from syno._util.silence import quiet
 from syno._util.tensors import check_float32, check_network
 from syno._util.torch_code import WHOLE, exportable, shapes_by_parameter
 from syno._util.trial_calls import agree, copies, keeps_state, random_like
+from syno._util.value_numbering import first_other_call
 from syno.inference.decompose import decomposed
 from syno.inference.decompositions import LOOPS, SIMPLER, check_steps
 from syno.network.placeholder import Placeholder, slots
@@ -231,10 +233,11 @@ def _exported(
                 marked, [{0: torch.export.Dim("batch")} if any_ else None for any_ in batched]
             )
             try:
-                graph = _graph(marked, more, sizes, loops)
-                if _holds_for_one(graph, marked, inputs, batched):
+                program = _program(marked, more, sizes, loops)
+                graph = _graph(program, loops)
+                why: object = _other_for_one(program, graph, marked, inputs, batched)
+                if why is None:
                     return graph, True
-                why: object = "one sample alone is computed in another way"
             except UserError:
                 raise
             except Exception as error:
@@ -242,7 +245,7 @@ def _exported(
                 why = error
             logging.getLogger(__name__).debug("not for any batch size: %s", why)
         try:
-            return _graph(marked, copies(inputs), None, loops), False
+            return _graph(_program(marked, copies(inputs), None, loops), loops), False
         except UserError:
             raise
         except Exception as error:
@@ -261,31 +264,42 @@ def _batches(inputs: tuple[torch.Tensor, ...]) -> list[tuple[bool, ...]]:
     return [alike] if alike == first else [alike, first]
 
 
-def _holds_for_one(
+def _other_for_one(
+    program: ExportedProgram,
     graph: fx.GraphModule,
     marked: nn.Module,
     inputs: tuple[torch.Tensor, ...],
     batched: tuple[bool, ...],
-) -> bool:
-    """Whether a graph for any batch computes what the network does for a batch of one.
+) -> str | None:
+    """What the network does for a batch of one that its program or graph for any batch does not.
 
     While it traces, torch takes a size that is not fixed to be another than one; so a branch of
-    `forward` on a batch of one is not in the graph.
+    `forward` on a batch of one is not in the program. The graph calls other operators than the
+    program, so these two are compared by their results.
     """
-    one = tuple(x[:1] if any_ else x for x, any_ in zip(inputs, batched, strict=True))
-    return agree(graph, copy_network(marked), random_like(one))
+    one = random_like(tuple(x[:1] if any_ else x for x, any_ in zip(inputs, batched, strict=True)))
+    call = first_other_call(program.module(check_guards=False), copy_network(marked), one)
+    if call is not None:
+        return f"one sample alone is computed in another way, beginning with {call}"
+    if not agree(graph, copy_network(marked), one):
+        return "the graph computes something else for one sample alone"
+    return None
 
 
-def _graph(
+def _program(
     net: nn.Module,
     inputs: tuple[torch.Tensor, ...],
     sizes: tuple[object, ...] | None,
     loops: bool,
-) -> fx.GraphModule:
+) -> ExportedProgram:
     # What fails on the way may leave traces in the module.
     program = torch.export.export(copy_network(net), inputs, dynamic_shapes=sizes, strict=False)
     if loops:
         check_steps(program.graph)
+    return program
+
+
+def _graph(program: ExportedProgram, loops: bool) -> fx.GraphModule:
     graph, changed = decomposed(program, SIMPLER | LOOPS if loops else SIMPLER)
     if changed:
         raise keeps_state(changed.removeprefix(f"{WHOLE}."))

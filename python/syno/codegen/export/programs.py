@@ -197,9 +197,10 @@ def traced(subject: ExportSubject) -> ExportedProgram:
     with quietly():
         try:
             program = torch.export.export(module, (subject.x,), dynamic_shapes=shapes)
+            for_one = not subject.batch or _computes_one(program, module, subject.x)
             if subject.fold_weights:
+                # It has no branches, and other weights than the module.
                 program = torch.export.export(_folded(program), (subject.x,), dynamic_shapes=shapes)
-            for_one = not subject.batch or _computes_one(program, subject)
         except Exception as error:
             first = str(error).strip().partition("\n")[0]
             raise UserError(
@@ -214,13 +215,14 @@ def traced(subject: ExportSubject) -> ExportedProgram:
     return program
 
 
-def _computes_one(program: ExportedProgram, subject: ExportSubject) -> bool:
+def _computes_one(program: ExportedProgram, module: nn.Module, x: torch.Tensor) -> bool:
     """Whether the graph is that of one sample, too: torch takes any size to be at least two."""
     from syno._util.network_copy import copy_network
-    from syno._util.trial_calls import agree, random_like
+    from syno._util.trial_calls import random_like
+    from syno._util.value_numbering import first_other_call
 
-    graph = program.module(check_guards=False)
-    return agree(graph, copy_network(subject.module), random_like((subject.x[:1],)))
+    graph, one = program.module(check_guards=False), random_like((x[:1],))
+    return first_other_call(graph, copy_network(module), one) is None
 
 
 def _folded(program: ExportedProgram) -> nn.Module:
