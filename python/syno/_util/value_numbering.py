@@ -12,7 +12,8 @@ A view of a tensor is no call here: its number is that of its memory, with its p
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -40,32 +41,50 @@ def first_other_call(
     """The first operator that one of two networks needs for its results and the other does not.
 
     program: as torch.export made it from the network, whose names its parameters and buffers have.
-    Both may change their inputs and buffers. None where the networks are the same.
+    It stays as it is; the network may change its own buffers. None where both are the same.
     """
-    numbers = _Numbers()
+    # What a program does to its buffers, it does to those of the network that it was made from.
+    # A deep copy: those that lie in the same memory do so in the copy.
+    buffers = copy.deepcopy(dict(program.named_buffers()))
+
+    def run(*given: torch.Tensor) -> object:
+        return functional_call(program, buffers, given)
+
     labels = _labels(net)
+    own = [(labels[name], x) for name, x in _held(net).items()]
+    held = {**_held(program), **buffers}
+    shared = [(labels[name], x) for name, x in held.items() if name in labels]
+    numbers = _Numbers()
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        right, made = (_results(each, inputs, _Calls(numbers), labels) for each in (net, program))
+        right = _results(net, inputs, own, _Calls(numbers))
+        made = _results(run, inputs, shared, _Calls(numbers))
     return None if made == right else numbers.first_difference(right, made)
 
 
 def _results(
-    net: nn.Module, inputs: tuple[torch.Tensor, ...], calls: _Calls, labels: Mapping[str, str]
+    run: Callable[..., object],
+    inputs: tuple[torch.Tensor, ...],
+    held: Sequence[tuple[str, torch.Tensor]],
+    calls: _Calls,
 ) -> list[_Number]:
-    """The numbers of what a network returns, and of what it leaves in inputs and buffers."""
+    """The numbers of what a network returns, and of what it leaves in inputs and buffers.
+
+    held: its parameters and buffers, with the names of what is in them.
+    """
     given = copies(inputs)
-    # What a program does to its buffers, it does to those of the network that it was made from.
-    buffers = {name: x.clone() for name, x in net.named_buffers()}
-    held = (*net.named_parameters(), *buffers.items())
-    named = [(f"input {number}", x) for number, x in enumerate(given)]
-    named += [(labels[name], x) for name, x in held if name in labels]
+    named = [*held, *((f"input {number}", x) for number, x in enumerate(given))]
     for label, x in named:
         calls.begin(label, x)
     torch.manual_seed(0)
     with calls, _as_exported():
-        returned = functional_call(net, buffers, given)
+        returned = run(*given)
     results = [calls.number(each) for each in tree_leaves(returned)]
     return results + [calls.end(label, x) for label, x in named if calls.changed(label, x)]
+
+
+def _held(net: nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters and buffers of a network, each once."""
+    return {**dict(net.named_parameters()), **dict(net.named_buffers())}
 
 
 @contextlib.contextmanager
