@@ -21,6 +21,10 @@ def program(net, *given):
         return torch.export.export(net, given, dynamic_shapes=sizes, strict=False)
 
 
+def taken_apart(program):
+    return decomposed(program, program.module(check_guards=False), SIMPLER)
+
+
 @pytest.fixture
 def whole(monkeypatch):
     """The programs that torch took apart as a whole."""
@@ -49,7 +53,7 @@ def test_random_networks_are_taken_apart_as_torch_does_it(seed):
     net = network(seed)
     given = [x.new_empty(61, *x.shape[1:]) for x in inputs(net, 2)]
     made = program(net, *given)
-    graph, changed = decomposed(made, SIMPLER)
+    graph, changed = taken_apart(made)
     expected = made.run_decompositions(SIMPLER).module(check_guards=False)
     assert changed == ""
     for batch in (2, 5):
@@ -170,7 +174,7 @@ def reshaped(net, x):
 def test_operators_in_place_change_what_is_read_later(function, as_whole, whole):
     torch.manual_seed(0)
     net = Function(function).eval()
-    graph, changed = decomposed(program(net, torch.empty(61, 4, 6, 5)), SIMPLER)
+    graph, changed = taken_apart(program(net, torch.empty(61, 4, 6, 5)))
     assert bool(whole) == as_whole
     assert changed == ""
     assert changing(graph) == (["aten.copy_.default"] if function is of_input else [])
@@ -182,7 +186,7 @@ def test_operators_in_place_change_what_is_read_later(function, as_whole, whole)
 
 
 def test_a_buffer_that_changes_is_named():
-    graph, changed = decomposed(program(Function(of_buffer), torch.empty(61, 4, 6, 5)), SIMPLER)
+    graph, changed = taken_apart(program(Function(of_buffer), torch.empty(61, 4, 6, 5)))
     assert changed == "calls"
     assert isinstance(graph, torch.fx.GraphModule)
 
@@ -192,5 +196,5 @@ def test_dead_random_numbers_are_left_out():
         torch.rand_like(x)
         return net.conv(x)
 
-    graph, _ = decomposed(program(Function(drawn), torch.empty(61, 4, 6, 5)), SIMPLER)
+    graph, _ = taken_apart(program(Function(drawn), torch.empty(61, 4, 6, 5)))
     assert not any("rand" in str(node.target) for node in graph.graph.nodes)

@@ -29,7 +29,9 @@ _IN_PLACE = {
 # fmt: on
 
 
-def decomposed(program: ExportedProgram, table: Table) -> tuple[fx.GraphModule, str]:
+def decomposed(
+    program: ExportedProgram, module: fx.GraphModule, table: Table
+) -> tuple[fx.GraphModule, str]:
     """The graph of a program, in which operators of `table` are what it says, composite operators
     that may return their arguments are their parts, and no operator is in place.
 
@@ -42,10 +44,14 @@ def decomposed(program: ExportedProgram, table: Table) -> tuple[fx.GraphModule, 
 
     A program that has other nodes is left to `run_decompositions`.
 
+    Args:
+        program: the program.
+        module: the program as a module, without guards, which takes a while to make.
+        table: functions of the same values, by the operators that they stand for.
+
     Returns:
         The graph, and the name of a buffer that a call changes, or "".
     """
-    module = program.module(check_guards=False)
     try:
         graph, changed = _Decomposed(module.graph, table).graph, ""
     except _NotUnderstood:

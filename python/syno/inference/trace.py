@@ -234,8 +234,9 @@ def _exported(
             )
             try:
                 program = _program(marked, more, sizes, loops)
-                graph = _graph(program, loops)
-                why: object = _other_for_one(program, graph, marked, inputs, batched)
+                module = program.module(check_guards=False)
+                graph = _graph(program, module, loops)
+                why: object = _other_for_one(module, graph, marked, inputs, batched)
                 if why is None:
                     return graph, True
             except UserError:
@@ -245,7 +246,8 @@ def _exported(
                 why = error
             logging.getLogger(__name__).debug("not for any batch size: %s", why)
         try:
-            return _graph(_program(marked, copies(inputs), None, loops), loops), False
+            program = _program(marked, copies(inputs), None, loops)
+            return _graph(program, program.module(check_guards=False), loops), False
         except UserError:
             raise
         except Exception as error:
@@ -265,7 +267,7 @@ def _batches(inputs: tuple[torch.Tensor, ...]) -> list[tuple[bool, ...]]:
 
 
 def _other_for_one(
-    program: ExportedProgram,
+    program: fx.GraphModule,
     graph: fx.GraphModule,
     marked: nn.Module,
     inputs: tuple[torch.Tensor, ...],
@@ -278,7 +280,7 @@ def _other_for_one(
     program, so these two are compared by their results.
     """
     one = random_like(tuple(x[:1] if any_ else x for x, any_ in zip(inputs, batched, strict=True)))
-    call = first_other_call(program.module(check_guards=False), copy_network(marked), one)
+    call = first_other_call(program, copy_network(marked), one)
     if call is not None:
         return f"one sample alone is computed in another way, beginning with {call}"
     if not agree(graph, copy_network(marked), one):
@@ -299,8 +301,8 @@ def _program(
     return program
 
 
-def _graph(program: ExportedProgram, loops: bool) -> fx.GraphModule:
-    graph, changed = decomposed(program, SIMPLER | LOOPS if loops else SIMPLER)
+def _graph(program: ExportedProgram, module: fx.GraphModule, loops: bool) -> fx.GraphModule:
+    graph, changed = decomposed(program, module, SIMPLER | LOOPS if loops else SIMPLER)
     if changed:
         raise keeps_state(changed.removeprefix(f"{WHOLE}."))
     return graph
