@@ -177,6 +177,14 @@ def test_folded_weights_are_written_as_their_product(name, tmp_path):
     assert len([node for node in program.graph.nodes if node.op == "call_function"]) == 1
 
 
+@pytest.mark.parametrize("name", ["operator-1", "operator-2", "stacked-conv"])
+def test_several_values_of_weights_alone_are_folded(name):
+    given = operator_subject(zoo.load(name), zoo.binding(name), 0, fold_weights=True)
+    with torch.no_grad():
+        right, found = given.module(given.x), traced(given).module()(given.x)
+    assert torch.allclose(found, right, atol=1e-4)
+
+
 @pytest.mark.slow
 def test_wrong_folded_weights_are_noticed(tmp_path):
     chosen = formats.get("torch-export", fold_weights=True)

@@ -77,6 +77,8 @@ class _Decomposed:
         self.graph = fx.Graph(tracer_cls=graph._tracer_cls)
         self.graph._codegen = graph._codegen
         inputs = [node for node in graph.nodes if node.op in ("placeholder", "get_attr")]
+        if not all("val" in node.meta for node in inputs):
+            raise _NotUnderstood  # a graph, which is what a part in another mode is
         for node in inputs:
             self._values[node] = self._copied(node)
         symbols = _symbols(inputs)

@@ -90,8 +90,10 @@ def as_operator(node: fx.Node, constant: dict[str, torch.Tensor], *, batch: bool
     constant: the constants of the graph by the name of their node. batch: whether the first
     dimension of the graph's input takes any size.
 
-    NotCovered where the language has no words for it.
+    NotCovered where the language has no words for it, or it computes in another type than float32.
     """
+    if node.meta["val"].dtype != torch.float32:
+        raise NotCovered(f"it computes in {node.meta['val'].dtype}")
     if node.target in TRANSPOSED:
         return _transposed(node, constant)
     if node.target in CONVOLUTIONS:

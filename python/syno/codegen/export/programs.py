@@ -235,9 +235,10 @@ def _folded(program: ExportedProgram) -> nn.Module:
     # What the values were computed from; else it would be written, too.
     used = {str(node.target) for node in graph.graph.nodes if node.op == "get_attr"}
     graph.delete_all_unused_submodules()
-    for name in [name for name, _ in graph.named_parameters() if name not in used]:
+    for name in [name for name, _ in graph.named_parameters()]:
         holder, _, last = name.rpartition(".")
-        delattr(graph.get_submodule(holder), last)
+        if not {name, holder} & used:  # several folded values are a list, used as a whole
+            delattr(graph.get_submodule(holder), last)
 
     class Folded(torch.nn.Module):
         """Takes the result out of the tuple that a graph returns which was split."""
