@@ -21,7 +21,7 @@ say() { printf '== %s (after %d s)\n' "$*" "$SECONDS"; }
 
 if [ -n "${WHEELS:-}" ]; then
   SITE="$(mktemp -d)"
-  "$PYTHON" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target "$SITE" "$WHEELS"/*.whl || exit 1
+  for wheel in "$WHEELS"/*.whl; do "$PYTHON" -m zipfile -e "$wheel" "$SITE" || exit 1; done
 fi
 export PYTHONPATH="$PWD/python${SITE:+:$SITE}${PYTHONPATH:+:$PYTHONPATH}"
 
@@ -40,6 +40,11 @@ layers() { timeout "$((SECONDS_LAYERS + 60))" "$PYTHON" bench/gpu/layers.py --ou
 networks() { timeout 400 "$PYTHON" bench/gpu/networks.py --tune --out "$OUT/gpu_networks.json"; }
 training() { timeout 200 "$PYTHON" bench/gpu/training.py --out "$OUT/gpu_training.json"; }
 
+if ! "$PYTHON" -c "import torch, triton" 2>/dev/null; then
+  echo "error: $PYTHON has no PyTorch, or no Triton
+  what to do: name one that has both, such as PYTHON=.venv/bin/python" >&2
+  exit 2
+fi
 if ! "$PYTHON" -c "import sys, torch; sys.exit(not torch.cuda.is_available())"; then
   say "no GPU here: small cases in the interpreter"
   export TRITON_INTERPRET=1
