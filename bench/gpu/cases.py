@@ -29,9 +29,8 @@ KINDS = (
 )
 DESIGNS = ("descriptors", "swapped", "pointers")
 GROUPS, SHRINK = 32, 2  # g and s of Operators 1 and 2
-LARGEST_ERROR = (
-    3e-3  # of the difference to float32, relative to the result, both as Euclidean norms
-)
+# Of the difference to float32, relative to the result, both as Euclidean norms.
+LARGEST_ERROR = 3e-3
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ minutes.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -79,7 +80,10 @@ class Data:
 
     def __init__(self, spec: Spec) -> None:
         random = torch.Generator(device=DEVICE).manual_seed(0)
-        draw = lambda *shape: torch.randn(shape, generator=random, device=DEVICE).half() * 0.1  # noqa: E731
+
+        def draw(*shape: int) -> torch.Tensor:
+            return torch.randn(shape, generator=random, device=DEVICE).half() * 0.1
+
         if spec.kind == "stem":
             self.x = draw(spec.batch, 229, 230, 4)
             self.y = draw(spec.batch, spec.size, spec.size, spec.outputs)
@@ -160,9 +164,8 @@ def call(spec: Spec, design: str, tile: Tile, x, y, residual, weight, bias, shar
     kernels.convolution[(places * (spec.outputs // tile.outputs), tile.split)](
         descriptor(x, *pixels, tile.terms), descriptor(weight, tile.terms, tile.outputs),
         descriptor(y, *pixels, tile.outputs), descriptor(residual, *pixels, tile.outputs), bias,
-        shared.partial,
-        shared.count, size, size, spec.outputs, summed, group, period, KH=high, KW=wide,
-        SLICES=slices, ROTATE=rotate,
+        shared.partial, shared.count, size, size, spec.outputs, summed, group, period,
+        KH=high, KW=wide, SLICES=slices, ROTATE=rotate,
         RESIDUAL=spec.residual, EPILOGUE=spec.epilogue, SPLIT=tile.split, SWAP=design == "swapped",
         TN=pixels[0], TH=pixels[1], TW=pixels[2],
         BN=tile.outputs, BK=tile.terms, **options,
@@ -176,54 +179,46 @@ def trial(spec: Spec, data: Data, designed: Designed) -> None:
 
 
 def candidates(spec: Spec) -> list[Designed]:
-    single = spec.batch == 1
-    high, wide, _, _ = spec.geometry
-    many = spec.batch * spec.size**2
+    """What is worth a try."""
+    single, blocked = spec.batch == 1, spec.summed == 0
+    whole = [each for each in (64, 128) if each <= spec.summed] or [spec.summed]
+    depths = [32, 64] if blocked else whole
     found: list[Designed] = []
-    blocked = spec.summed == 0
-    for terms in (
-        (32, 64)
-        if blocked
-        else [each for each in (64, 128) if each <= spec.summed] or [spec.summed]
-    ):
-        for outputs in (terms // SHRINK,) if blocked else (32, 64, 128, 256):
-            if outputs > spec.outputs or (not single and outputs < 64 and not blocked):
-                continue
-            for pixels in (32, 64, 128) if single else (128, 256):
-                if pixels * outputs > 128 * 256:
-                    continue
-                programs = triton.cdiv(many, pixels) * (spec.outputs // outputs)
-                if single and programs > 600 and pixels < 64:
-                    continue
-                most = high * wide * spec.summed // terms // 2
-                splits = [
-                    1,
-                    *[each for each in (2, 4, 8) if each <= most and programs * each <= 280][-2:],
-                ]
-                for split in splits:
-                    warps = 8 if pixels * outputs >= 128 * 128 else 4
-                    for stages in (4,) if single else (3, 4):
-                        if stages * (pixels + outputs) * terms * 2 <= 200_000:
-                            found.append(
-                                (
-                                    "pointers",
-                                    Tile(
-                                        1, 1, pixels, outputs, terms, split, warps, stages, single
-                                    ),
-                                )
-                            )
-                if single or spec.stride > 1 or spec.kind == "stem":
-                    continue
-                one_row = spec.kind == "operator-2/1"
-                case = Case(spec.kind, "descriptors", spec.channels, spec.size, spec.batch)
-                for shape in pixel_tiles(case, pixels, one_row=one_row):
-                    design = {"operator-1/1": "first", "operator-2/1": "descriptors"}.get(
-                        spec.kind, "swapped"
-                    )
-                    for stages in (3, 4):
-                        if stages * (pixels + outputs) * terms * 2 <= 200_000:
-                            found.append((design, Tile(*shape, outputs, terms, 1, warps, stages)))
-    return found
+    for pixels, terms in itertools.product((32, 64, 128) if single else (128, 256), depths):
+        least, most = 32 if single else 64, min(spec.outputs, 128 * 256 // pixels)
+        widths = [each for each in (32, 64, 128, 256) if least <= each <= most]
+        for outputs in [terms // SHRINK] if blocked else widths:
+            warps = 8 if pixels * outputs >= 128 * 128 else 4
+            tile = Tile(1, 1, pixels, outputs, terms, 1, warps, 4, single)
+            found += [("pointers", each) for each in _splits(spec, tile)]
+            if not single and spec.stride == 1 and spec.kind != "stem":
+                found += _described(spec, tile)
+    return [
+        (design, replace(tile, stages=stages))
+        for design, tile in found
+        for stages in ((4,) if single else (3, 4))
+        if stages * (tile.pixels + tile.outputs) * tile.terms * 2 <= 200_000
+    ]
+
+
+def _splits(spec: Spec, tile: Tile) -> list[Tile]:
+    """The tile with its sum whole, and in so many parts that all multiprocessors have work."""
+    high, wide, _, _ = spec.geometry
+    programs = triton.cdiv(spec.batch * spec.size**2, tile.pixels) * (spec.outputs // tile.outputs)
+    most = min(high * wide * spec.summed // tile.terms // 2, 280 // programs)
+    parts = [each for each in (2, 4, 8) if each <= most][-2:]
+    return [replace(tile, split=each) for each in (1, *parts)]
+
+
+def _described(spec: Spec, tile: Tile) -> list[Designed]:
+    """The design with tensor descriptors that is fastest of this kind of call."""
+    design = {"operator-1/1": "first", "operator-2/1": "descriptors"}.get(spec.kind, "swapped")
+    case = Case(spec.kind, "descriptors", spec.channels, spec.size, spec.batch)
+    shapes = pixel_tiles(case, tile.pixels, one_row=spec.kind == "operator-2/1")
+    return [
+        (design, replace(tile, images=images, rows=rows, columns=columns))
+        for images, rows, columns in shapes
+    ]
 
 
 @lru_cache(maxsize=1)
