@@ -135,7 +135,7 @@ _PAIRS = (
     "{a} * torch.sigmoid({b}.mean(-1, keepdim=True))",
     "{a} @ {b}",
     "{a} @ {b}.transpose(-2, -1)",
-    "F.scaled_dot_product_attention({a}, {a}, {b})",
+    "attended({a}, {b})",
     "torch.einsum('nab,nac->nbc', {a}, {b})",
     "torch.einsum('n...a,n...a->n...', {a}, {b})",
     "torch.einsum('nabc,nabd->nacd', {a}, {a})",
@@ -180,10 +180,17 @@ def replaced(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def attended(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Attention with as many values as keys: with others PyTorch reads what lies behind them."""
+    assert x.shape[-2] == y.shape[-2]
+    return F.scaled_dot_product_attention(x, x, y)
+
+
 # What lines of `forward` name.
 _NAMES: dict[str, Any] = {
     "torch": torch,
     "F": F,
+    "attended": attended,
     "zeroed": zeroed,
     "raised": raised,
     "replaced": replaced,

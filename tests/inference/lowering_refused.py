@@ -35,6 +35,15 @@ def refused():
             "the argument 'dropout_p'",
             of(aten.scaled_dot_product_attention.default, X, Y, P, None, 0.5),
         ),
+        "keys without values": (
+            "attention has 9 keys and 8 values",
+            of(
+                aten.scaled_dot_product_attention.default,
+                X,
+                X,
+                of(aten.slice.Tensor, X, 2, 0, 8),
+            ),
+        ),
         "mean in float64": ("gives torch.float64", of(aten.mean.dim, X, [1], dtype=torch.float64)),
         "product with float64": ("gives torch.float64", of(aten.mul.Tensor, X, rand(8).double())),
         "complex numbers": ("complex numbers", of(aten.mul.Tensor, X, torch.ones(8) * 1j)),

@@ -44,6 +44,8 @@ def _embedding(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
 @_code(_aten.scaled_dot_product_attention.default)
 def _attention(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     q, k, v = (build.get(given[name]) for name in ("query", "key", "value"))
+    if k.shape[-2] != v.shape[-2]:  # PyTorch reads what lies behind the shorter one
+        raise UserError(f"attention has {k.shape[-2]} keys and {v.shape[-2]} values")
     lead = list(node.meta["val"].shape[:-2])
     # Heads of keys and values: one for each group of heads of the queries.
     group = q.shape[-3] // k.shape[-3] if given["enable_gqa"] else 1
