@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -10,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+# As in tests of the emitter: `make check-all` installs the package, `make test` does not.
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="the package triton is not installed"
+)
 FOLDER = Path(__file__).resolve().parents[2] / "bench" / "gpu"
 
 
