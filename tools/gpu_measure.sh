@@ -5,6 +5,7 @@
 # Usage: gpu_measure.sh [PART...]     all parts, or these: see PARTS
 #   PYTHON=python3                    the Python with PyTorch, Triton, nanobind, CMake, ninja and pytest
 #   OUT=build/gpu                     where results go: gpu_*.json for bench/results, and logs
+#   SECONDS_LAYERS=300                after so many, no further layer is begun
 #   WHEELS=folder                     wheels of packages that this Python lacks; they are unpacked beside it
 #
 # A part that fails does not stop the others. Without a GPU it compares small cases in Triton's interpreter, and ends.

@@ -34,22 +34,6 @@ LARGEST_ERROR = 3e-3
 
 
 @dataclass(frozen=True)
-class Case:
-    """kind: of `KINDS`, with the step of an operator in two kernels. design: of `DESIGNS`."""
-
-    kind: str
-    design: str
-    channels: int
-    size: int
-    batch: int
-    dtype: str = "float16"
-
-    @property
-    def name(self) -> str:
-        return self.kind if self.design == "descriptors" else f"{self.kind} ({self.design})"
-
-
-@dataclass(frozen=True)
 class Tile:
     images: int
     rows: int
@@ -65,6 +49,92 @@ class Tile:
     def pixels(self) -> int:
         return self.images * self.rows * self.columns
 
+    @property
+    def shared_bytes(self) -> int:
+        """Of shared memory, for data and weights of all stages in half precision."""
+        return self.stages * (self.pixels + self.outputs) * self.terms * 2
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A call of a kernel: maps of the result are size x size, `channels` are those of the data.
+
+    kind: of `KINDS`; or stem, whose window reads rows of eight pixels of four channels.
+    """
+
+    kind: str
+    batch: int
+    size: int
+    channels: int
+    outputs: int
+    window: int = 3
+    stride: int = 1
+    residual: bool = False
+    epilogue: int = 2
+
+    @property
+    def geometry(self) -> tuple[int, int, bool, bool]:
+        """Rows and columns of the window, slices, rotated."""
+        return {
+            "stem": (7, 1, False, False),
+            "operator-1/1": (1, 1, False, False),
+            "operator-1/2": (3, 3, True, False),
+            "operator-2/1": (1, 3, False, True),
+            "operator-2/2": (3, 1, False, False),
+        }.get(self.kind, (self.window, self.window, False, False))
+
+    @property
+    def summed(self) -> int:
+        """Channels that a tap sums; 0: those of a block of a tile."""
+        return {
+            "stem": 32,
+            "operator-1/1": 0,
+            "operator-1/2": self.channels // 3,
+            "operator-2/1": 0,
+            "grouped-4": self.channels // 4,
+        }.get(self.kind, self.channels)
+
+    @property
+    def group(self) -> int:
+        """Outputs that share the channels of a tap; of Operators' first steps those of all."""
+        return self.outputs // 4 if self.kind == "grouped-4" else self.outputs
+
+    def places(self, design: str, tile: Tile) -> int:
+        """How many tiles cover the pixels of all maps."""
+        sides = (self.batch, self.size, self.size)
+        if design == "pointers":
+            return triton.cdiv(math.prod(sides), tile.pixels)
+        shape = (tile.images, tile.rows, tile.columns)
+        return math.prod(triton.cdiv(a, b) for a, b in zip(sides, shape, strict=True))
+
+
+@dataclass(frozen=True)
+class Case:
+    """kind: of `KINDS`, with the step of an operator in two kernels. design: of `DESIGNS`."""
+
+    kind: str
+    design: str
+    channels: int
+    size: int
+    batch: int
+    dtype: str = "float16"
+
+    @property
+    def spec(self) -> Spec:
+        """The call without bias and activation."""
+        c, half = self.channels, self.channels // 2
+        read, written = {
+            "operator-1/1": (c, 3 * half),
+            "operator-1/2": (3 * half, c),
+            "operator-2/1": (c, half),
+            "operator-2/2": (half, c),
+        }.get(self.kind, (c, c))
+        return Spec(self.kind, self.batch, self.size, read, written, epilogue=0)
+
+    @property
+    def name(self) -> str:
+        return self.kind if self.design == "descriptors" else f"{self.kind} ({self.design})"
+
 
 @dataclass(eq=False)
 class Tensors:
@@ -72,22 +142,16 @@ class Tensors:
 
     case: Case
     sets: int
-    seed: int = 0
     x: list[torch.Tensor] = field(init=False)
     y: list[torch.Tensor] = field(init=False)
 
     def __post_init__(self) -> None:
         case = self.case
         self.dtype = getattr(torch, case.dtype)
-        self.random = torch.Generator(device=DEVICE).manual_seed(self.seed)
+        self.random = torch.Generator(device=DEVICE).manual_seed(0)
         self.groups = min(GROUPS, case.channels // 2)
         self.between = case.channels // SHRINK  # channels of the tensor between two steps
-        read, written = {
-            "operator-1/1": (case.channels, 3 * self.between),
-            "operator-1/2": (3 * self.between, case.channels),
-            "operator-2/1": (case.channels, self.between),
-            "operator-2/2": (self.between, case.channels),
-        }.get(case.kind, (case.channels, case.channels))
+        read, written = case.spec.channels, case.spec.outputs
         shape = (case.batch, case.size, case.size)
         self.x = [self._draw(*shape, read) for _ in range(self.sets)]
         self.y = [
@@ -100,15 +164,10 @@ class Tensors:
             self.x = [x[:, 1:-1, 1:-1] for x in self.haloed]
             self.y = [y[:, 1:-1, 1:-1] for y in self.results]
         self._packed: dict[tuple[int, str], torch.Tensor] = {}
-        self.bias = torch.randn(max(written, 16), generator=self.random, device=DEVICE)
-        self.count = torch.zeros(4096, dtype=torch.int32, device=DEVICE)
+        self.shared = Shared()
 
     def _draw(self, *shape: int, scale: float = 1.0) -> torch.Tensor:
         return (torch.randn(shape, generator=self.random, device=DEVICE) * scale).to(self.dtype)
-
-    @cached_property
-    def partial(self) -> torch.Tensor:
-        return torch.empty(64 * 2**20 // 4, device=DEVICE)
 
     # Weights as a network has them.
 
@@ -140,35 +199,11 @@ class Tensors:
     def packed_window(self) -> torch.Tensor:
         return self.window.permute(2, 3, 1, 0).reshape(-1, self.case.channels).contiguous()
 
-    def blocks(self, block: int) -> torch.Tensor:
-        """The first weight as [q, blocks, channels of a block, outputs of a block].
-
-        Between groups are zeros.
-        """
-        channels, _, of_group = self.small.shape
-        inputs = channels // self.groups
-        outputs = block // inputs * of_group
-        made = torch.zeros(3, channels // block, block, outputs, dtype=self.dtype, device=DEVICE)
-        for c in range(channels):
-            at = c % block // inputs * of_group
-            made[:, c // block, c % block, at : at + of_group] = self.small[c]
-        return made
-
-    def packed_small(self, block: int, form: str) -> torch.Tensor:
-        if (block, form) not in self._packed:
-            self._packed[block, form] = self._pack(block, form)
-        return self._packed[block, form]
-
-    def _pack(self, block: int, form: str) -> torch.Tensor:
-        made = self.blocks(block)
-        q, many, inputs, outputs = made.shape
-        if form == "fused":  # rows q c, columns the outputs of the block of c
-            return made.reshape(q * many * inputs, outputs).contiguous()
-        if form == "pointwise":  # rows the channels of a block, columns q and all outputs
-            return made.permute(2, 0, 1, 3).reshape(inputs, q * many * outputs).contiguous()
-        return (
-            made.permute(0, 2, 1, 3).reshape(q * inputs, many * outputs).contiguous()
-        )  # rows q and channels of a block
+    def packed_small(self, block: int, design: str) -> torch.Tensor:
+        if (block, design) not in self._packed:
+            packed = packed_blocks(self.small, self.groups, self.case.kind, block, design)
+            self._packed[block, design] = packed
+        return self._packed[block, design]
 
     @cached_property
     def packed_large(self) -> torch.Tensor:
@@ -194,6 +229,28 @@ class Tensors:
 
     def _second(self, z: torch.Tensor) -> torch.Tensor:
         return second_of(z, self.large.float(), self.case.kind)
+
+
+def packed_blocks(
+    small: torch.Tensor, groups: int, kind: str, block: int, design: str
+) -> torch.Tensor:
+    """The first weight of Operator 1 or 2, [C, q, c], by blocks of channels, as a design takes it.
+
+    Between groups are zeros. Of the designs first and fused, rows are q and C, columns the outputs
+    of a block; of others, columns are all outputs, and rows the channels of a block, of Operator 2
+    q and these.
+    """
+    channels, taps, of_group = small.shape
+    inputs = channels // groups
+    made = small.new_zeros(taps, channels // block, block, block // inputs * of_group)
+    for c in range(channels):
+        at = c % block // inputs * of_group
+        made[:, c // block, c % block, at : at + of_group] = small[c]
+    if design in ("first", "fused"):
+        return made.reshape(taps * channels, -1).contiguous()
+    if "operator-1" in kind:
+        return made.permute(2, 0, 1, 3).reshape(block, -1).contiguous()
+    return made.permute(0, 2, 1, 3).reshape(taps * block, -1).contiguous()
 
 
 def first_of(x: torch.Tensor, small: torch.Tensor, groups: int, kind: str) -> torch.Tensor:
@@ -229,16 +286,71 @@ def descriptor(tensor: torch.Tensor, *block: int) -> TensorDescriptor:
     return TensorDescriptor.from_tensor(tensor, list(block))
 
 
-def launch(tensors: Tensors, tile: Tile, number: int = 0, epilogue: int = 0) -> None:
+class Shared:
+    """Room for the sums of programs that share a tile, and a bias that no call adds."""
+
+    def __init__(self) -> None:
+        self.partial = torch.empty(16 * 2**20, device=DEVICE)
+        self.bias = torch.zeros(16, device=DEVICE)
+        self.count = torch.zeros(4096, dtype=torch.int32, device=DEVICE)
+
+
+def call(spec: Spec, design: str, tile: Tile, x, y, residual, weight, bias, shared: Shared) -> None:  # type: ignore[no-untyped-def]
+    """One call; the weight is as the design takes it.
+
+    x, y, residual: for pointers with what lies around each map, for others the maps alone.
+    """
+    high, wide, slices, rotate = spec.geometry
+    summed = spec.summed or tile.terms
+    group = spec.group if spec.summed else tile.terms // SHRINK
+    period = spec.outputs // 3 if spec.kind == "operator-1/1" else spec.outputs
+    options = {"num_warps": tile.warps, "num_stages": tile.stages} | (
+        {"launch_pdl": True} if tile.early else {}
+    )
+    size, pixels = spec.size, (tile.images, tile.rows, tile.columns)
+    places = spec.places(design, tile)
+    if design == "pointers":
+        rows, columns = x.shape[1], x.shape[2]
+        halo = 0 if spec.kind == "stem" else 1
+        start = (
+            0 if spec.kind == "stem" else ((1 - high // 2) * columns + 1 - wide // 2) * x.shape[3]
+        )
+        kernels.pointers[(places * (spec.outputs // tile.outputs), tile.split)](
+            x, weight, y, residual, bias, shared.partial, shared.count,
+            spec.batch * size * size, size, size, rows, columns, x.shape[3], start,
+            y.shape[1], y.shape[2], spec.outputs, halo * (y.shape[2] + 1) * spec.outputs, summed,
+            group, period,
+            KH=high, KW=wide, STRIDE=spec.stride, SLICES=slices, ROTATE=rotate,
+            ALIGN=8 if spec.kind == "stem" else 16,
+            RESIDUAL=spec.residual, EPILOGUE=spec.epilogue, EARLY=tile.early, SPLIT=tile.split,
+            BM=tile.pixels, BN=tile.outputs, BK=tile.terms, **options,
+        )  # fmt: skip
+        return
+    if design == "first":
+        kernels.first_step[(places * (spec.channels // tile.terms),)](
+            descriptor(x, *pixels, tile.terms), descriptor(weight, tile.terms, weight.shape[1]),
+            descriptor(y, *pixels, weight.shape[1]), size, size, spec.channels,
+            KW=3, TN=pixels[0], TH=pixels[1], TW=pixels[2], BX=tile.terms, BZ=weight.shape[1],
+            **options,
+        )  # fmt: skip
+        return
+    kernels.convolution[(places * (spec.outputs // tile.outputs), tile.split)](
+        descriptor(x, *pixels, tile.terms), descriptor(weight, tile.terms, tile.outputs),
+        descriptor(y, *pixels, tile.outputs), descriptor(residual, *pixels, tile.outputs), bias,
+        shared.partial, shared.count, size, size, spec.outputs, summed, group, period,
+        KH=high, KW=wide, SLICES=slices, ROTATE=rotate,
+        RESIDUAL=spec.residual, EPILOGUE=spec.epilogue, SPLIT=tile.split, SWAP=design == "swapped",
+        TN=pixels[0], TH=pixels[1], TW=pixels[2],
+        BN=tile.outputs, BK=tile.terms, **options,
+    )  # fmt: skip
+
+
+def launch(tensors: Tensors, tile: Tile, number: int = 0) -> None:
     """One call of the kernel of a case."""
     case = tensors.case
     x, y = tensors.x[number], tensors.y[number]
     options = {"num_warps": tile.warps, "num_stages": tile.stages}
-    pixels = (tile.images, tile.rows, tile.columns)
     channels, size = case.channels, case.size
-    places = math.prod(
-        triton.cdiv(a, b) for a, b in zip((case.batch, size, size), pixels, strict=True)
-    )
     if case.kind == "depthwise":
         strips = (
             triton.cdiv(size, tile.rows)
@@ -246,75 +358,31 @@ def launch(tensors: Tensors, tile: Tile, number: int = 0, epilogue: int = 0) -> 
             * triton.cdiv(channels, tile.outputs)
         )
         kernels.depthwise[(case.batch * strips,)](
-            x, tensors.packed_window, y, tensors.bias, size, size, channels,
-            EPILOGUE=epilogue, ROWS=tile.rows, TW=tile.columns, BC=tile.outputs, **options,
-        )  # fmt: skip
-        return
-    if case.kind == "operator-1/1" and case.design == "descriptors":
-        small = tensors.packed_small(tile.terms, "fused")
-        kernels.first_step[(places * (channels // tile.terms),)](
-            descriptor(x, *pixels, tile.terms), descriptor(small, tile.terms, small.shape[1]),
-            descriptor(y, *pixels, small.shape[1]), size, size, channels,
-            KW=3, TN=pixels[0], TH=pixels[1], TW=pixels[2], BX=tile.terms, BZ=small.shape[1],
-            **options,
+            x, tensors.packed_window, y, size, size, channels,
+            ROWS=tile.rows, TW=tile.columns, BC=tile.outputs, **options,
         )  # fmt: skip
         return
     if case.kind.endswith("fused"):
         small = tensors.packed_small(tile.terms, "fused")
         kernel = kernels.operator_1 if "operator-1" in case.kind else kernels.operator_2
-        kernel[(places * (channels // tile.outputs),)](
+        pixels = (tile.images, tile.rows, tile.columns)
+        kernel[(case.spec.places(case.design, tile) * (channels // tile.outputs),)](
             descriptor(x, *pixels, tile.terms),
             descriptor(small, tile.terms, small.shape[1]),
             descriptor(tensors.packed_large, small.shape[1], tile.outputs),
-            descriptor(y, *pixels, tile.outputs), tensors.bias, size, size, channels, channels,
-            KH=3, KW=3, EPILOGUE=epilogue, TN=pixels[0], TH=pixels[1], TW=pixels[2],
+            descriptor(y, *pixels, tile.outputs), size, size, channels,
+            channels, KH=3, KW=3, TN=pixels[0], TH=pixels[1], TW=pixels[2],
             BN=tile.outputs, BX=tile.terms, BZ=small.shape[1], **options,
         )  # fmt: skip
         return
-    between = tensors.between
-    high, wide, slices, rotate = 3, 3, False, False
-    written, of_group, outputs_of_group, period = channels, channels, channels, channels
-    weight = None
-    if case.kind == "grouped-4":
-        of_group = outputs_of_group = channels // 4
-    elif case.kind == "operator-1/1":
-        weight = tensors.packed_small(tile.terms, "pointwise")
-        high, wide, of_group, written, period = 1, 1, tile.terms, 3 * between, between
-        outputs_of_group = tile.terms // SHRINK
-    elif case.kind == "operator-2/1":
-        weight = tensors.packed_small(tile.terms, "window")
-        high, of_group, written, period, rotate = 1, tile.terms, between, between, True
-        outputs_of_group = tile.terms // SHRINK
-    elif case.kind == "operator-1/2":
-        weight, slices, of_group = tensors.packed_large, True, between
-    elif case.kind == "operator-2/2":
-        weight, wide, of_group = tensors.packed_large, 1, between
-    weight = tensors.packed_window if weight is None else weight
-    if case.design == "pointers":
-        many = case.batch * size * size
-        if tile.early:
-            options["launch_pdl"] = True
-        kernels.pointers[(triton.cdiv(many, tile.pixels) * (written // tile.outputs), tile.split)](
-            tensors.haloed[number], weight, tensors.results[number], tensors.results[number],
-            tensors.bias,
-            tensors.partial if tile.split > 1 else tensors.bias, tensors.count, many, size, size,
-            size + 2, size + 2,
-            x.shape[3], ((1 - high // 2) * (size + 2) + 1 - wide // 2) * x.shape[3], size + 2,
-            size + 2, written,
-            (size + 3) * written, of_group, outputs_of_group, period, KH=high, KW=wide, STRIDE=1,
-            SLICES=slices,
-            ROTATE=rotate, ALIGN=16, RESIDUAL=False, EPILOGUE=epilogue, EARLY=tile.early,
-            SPLIT=tile.split,
-            BM=tile.pixels, BN=tile.outputs, BK=tile.terms, **options,
-        )  # fmt: skip
-        return
-    kernels.convolution[(places * (written // tile.outputs), tile.split)](
-        descriptor(x, *pixels, tile.terms), descriptor(weight, tile.terms, tile.outputs),
-        descriptor(y, *pixels, tile.outputs), descriptor(y, *pixels, tile.outputs), tensors.bias,
-        tensors.partial if tile.split > 1 else tensors.bias, tensors.count,
-        size, size, written, of_group, outputs_of_group, period,
-        KH=high, KW=wide, SLICES=slices, ROTATE=rotate, RESIDUAL=False, EPILOGUE=epilogue,
-        SPLIT=tile.split,
-        SWAP=case.design == "swapped", TN=pixels[0], TH=pixels[1], TW=pixels[2], BN=tile.outputs,
-        BK=tile.terms, **options,
-    )  # fmt: skip
+    design = case.design
+    if case.kind == "operator-1/1" and design == "descriptors":
+        design = "first"
+    if case.kind.endswith("/1"):
+        weight = tensors.packed_small(tile.terms, design)
+    else:
+        weight = tensors.packed_large if case.kind.endswith("/2") else tensors.packed_window
+    if design == "pointers":
+        x, y = tensors.haloed[number], tensors.results[number]
+    shared = tensors.shared
+    call(case.spec, design, tile, x, y, y, weight, shared.bias, shared)

@@ -152,14 +152,12 @@ def operator_1(
     first,  # descriptor [KW * C, BZ], blocks [BX, BZ]; zeros between groups
     w,  # descriptor [KH * KW * Z, O], blocks [BZ, BN]
     y,
-    bias,
     H,
     W,
     O,
     C,
     KH: tl.constexpr,
     KW: tl.constexpr,
-    EPILOGUE: tl.constexpr,
     TN: tl.constexpr,
     TH: tl.constexpr,
     TW: tl.constexpr,
@@ -184,8 +182,7 @@ def operator_1(
         c += BX
         tap = tl.where(c == C, tap + 1, tap)
         c = tl.where(c == C, 0, c)
-    out = finished(total, bias, o0, BN, EPILOGUE)
-    y.store([n0, h0, w0, o0], out.to(y.dtype).reshape(TN, TH, TW, BN))
+    y.store([n0, h0, w0, o0], total.to(y.dtype).reshape(TN, TH, TW, BN))
 
 
 @triton.jit
@@ -194,14 +191,12 @@ def operator_2(
     first,  # descriptor [KW * C, BZ], blocks [BX, BZ]
     w,  # descriptor [KH * Z, O], blocks [BZ, BN]
     y,
-    bias,
     H,
     W,
     O,
     C,
     KH: tl.constexpr,
     KW: tl.constexpr,
-    EPILOGUE: tl.constexpr,
     TN: tl.constexpr,
     TH: tl.constexpr,
     TW: tl.constexpr,
@@ -229,8 +224,7 @@ def operator_2(
         c += BX
         tap = tl.where(c == C, tap + 1, tap)
         c = tl.where(c == C, 0, c)
-    out = finished(total, bias, o0, BN, EPILOGUE)
-    y.store([n0, h0, w0, o0], out.to(y.dtype).reshape(TN, TH, TW, BN))
+    y.store([n0, h0, w0, o0], total.to(y.dtype).reshape(TN, TH, TW, BN))
 
 
 @triton.jit
@@ -353,11 +347,9 @@ def depthwise(
     x,  # [N, H, W, C]
     w,  # [9, C]
     y,  # [N, H, W, C]
-    bias,
     H,
     W,
     C,
-    EPILOGUE: tl.constexpr,
     ROWS: tl.constexpr,
     TW: tl.constexpr,
     BC: tl.constexpr,
@@ -366,8 +358,7 @@ def depthwise(
     wide = tl.cdiv(W, TW)
     many = tl.cdiv(C, BC)
     tile = tl.program_id(0)
-    c0 = tile % many * BC
-    c = c0 + tl.arange(0, BC)
+    c = tile % many * BC + tl.arange(0, BC)
     tile = tile // many
     column = tile % wide * TW + tl.arange(0, TW)
     tile = tile // wide
@@ -398,11 +389,10 @@ def depthwise(
         done = above + left * w20 + middle * w21 + right * w22
         above = here + left * w10 + middle * w11 + right * w12
         here = left * w00 + middle * w01 + right * w02
-        out = finished(done, bias, c0, BC, EPILOGUE)
         written = good & (h > h0) & (h - 1 < H) & (column < W)[:, None]
         tl.store(
             y + ((n * H + h - 1) * W + column[:, None]) * C + c[None, :],
-            out.to(y.dtype.element_ty),
+            done.to(y.dtype.element_ty),
             mask=written,
         )
 

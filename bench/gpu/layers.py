@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,10 +38,14 @@ from cases import (
     LAYERS,
     SHRINK,
     Case,
+    Spec,
     Tensors,
     Tile,
     launch,
 )
+
+# Of shared memory that the tiles of a program may take.
+MOST_SHARED_BYTES = 200_000
 
 
 def designs(kind: str, batch: int) -> tuple[str, ...]:
@@ -84,52 +88,30 @@ def pixel_tiles(case: Case, pixels: int, *, one_row: bool) -> list[tuple[int, in
     return list(dict.fromkeys([good[0][2], by_reading[0][2]]))
 
 
-@dataclass(frozen=True)
-class Extents:
-    """What a case computes: outputs in all, outputs of a group, channels that a tap sums, taps."""
-
-    written: int
-    sharing: int
-    summed: int
-    taps: int
-
-    @classmethod
-    def of(cls, case: Case) -> Extents:
-        c, half = case.channels, case.channels // 2
-        return {
-            "grouped-4": cls(c, c // 4, c // 4, 9),
-            "operator-1/1": cls(3 * half, half, c, 1),
-            "operator-1/2": cls(c, c, half, 9),
-            "operator-2/1": cls(half, half, c, 3),
-            "operator-2/2": cls(c, c, half, 3),
-        }.get(case.kind, cls(c, c, c, 9))
-
-
 def tiles(case: Case) -> list[Tile]:
     """What is worth a try."""
     if case.kind == "depthwise":
         return _depthwise_tiles(case)
-    single, extents = case.batch == 1, Extents.of(case)
+    single, spec = case.batch == 1, case.spec
     first, fused = case.kind.endswith("/1"), case.kind.endswith("fused")
-    least = min(32 if single else 64, extents.sharing)
+    summed = spec.summed or spec.channels
+    least = min(32 if single else 64, spec.group)
     many = ((32,) if case.design == "pointers" else ()) + (64, 128) if single else (128, 256)
-    depths = (
-        (32, 64) if fused or first else (64, 128) if extents.summed >= 64 else (extents.summed,)
-    )
+    depths = (32, 64) if fused or first else (64, 128) if summed >= 64 else (summed,)
     found = []
     for pixels, terms in itertools.product(many, depths):
-        widths = [each for each in (16, 32, 64, 128, 256) if least <= each <= extents.sharing]
+        widths = [each for each in (16, 32, 64, 128, 256) if least <= each <= spec.group]
         if case.design == "swapped":
             widths = [each for each in widths if each >= 64]  # rows of a matrix instruction
-        if terms > extents.summed:
+        if terms > summed:
             continue
         for outputs in [terms // SHRINK] if first else widths:
             if pixels * outputs > 128 * 256:
                 continue
             for shape in _shapes(case, pixels):
-                for split in _splits(case, extents, shape, outputs, terms):
-                    tile = Tile(*shape, outputs, terms, split, 4, 4)
-                    found += _ways(case, tile)
+                tile = Tile(*shape, outputs, terms, 1, 4, 4)
+                for split in [1] if fused else splits(spec, case.design, tile):
+                    found += _ways(case, replace(tile, split=split))
     return found
 
 
@@ -152,32 +134,27 @@ def _shapes(case: Case, pixels: int) -> list[tuple[int, int, int]]:
     return found[:1] if case.kind == "operator-1/1" else found
 
 
-def _splits(
-    case: Case, extents: Extents, shape: tuple[int, int, int], outputs: int, terms: int
-) -> list[int]:
+def splits(spec: Spec, design: str, tile: Tile) -> list[int]:
     """In how many parts a sum is worth to be split: so that all multiprocessors have work."""
-    if case.kind.endswith(("/1", "fused")):
-        return [1]
-    sides = (case.batch, case.size, case.size)
-    places = math.prod(triton.cdiv(a, b) for a, b in zip(sides, shape, strict=True))
-    if case.design == "pointers":
-        places = triton.cdiv(math.prod(sides), shape[2])
-    programs = places * (extents.written // outputs)
-    most = min(extents.taps * extents.summed // terms // 2, 280 // programs)
+    high, wide, _, _ = spec.geometry
+    programs = spec.places(design, tile) * (spec.outputs // tile.outputs)
+    most = min(high * wide * spec.summed // tile.terms // 2, 280 // programs)
     return [1, *[each for each in (2, 4, 8, 16) if each <= most][-2:]]
 
 
 def _ways(case: Case, tile: Tile) -> Iterator[Tile]:
     """The tile with numbers of warps and stages."""
     single, size = case.batch == 1, tile.pixels * tile.outputs
-    rotated = tile.pixels if case.kind == "operator-2/1" and tile.rows > 1 else 0
+    # A rotation of several rows reads the data twice.
+    twice = tile.pixels if case.kind == "operator-2/1" and tile.rows > 1 else 0
     for warps in (4,) if size <= 64 * 64 else (8,) if size >= 128 * 256 else (4, 8):
         for stages in (4,) if single or case.kind.endswith("/1") else (3, 4):
-            if stages * (tile.pixels + rotated + tile.outputs) * tile.terms * 2 > 200_000:
+            made = replace(tile, warps=warps, stages=stages)
+            if made.shared_bytes + stages * twice * tile.terms * 2 > MOST_SHARED_BYTES:
                 continue
-            yield replace(tile, warps=warps, stages=stages)
+            yield made
             if case.design == "pointers" and single:
-                yield replace(tile, warps=warps, stages=stages, early=True)
+                yield replace(made, early=True)
 
 
 def error_of(tensors: Tensors, tile: Tile) -> float:
@@ -264,13 +241,18 @@ def rivals(tensors: Tensors) -> dict[str, Callable[[int], None]]:
     return found
 
 
+def processes() -> ProcessPoolExecutor:
+    """Processes that compile; Triton keeps what they made on disk."""
+    return ProcessPoolExecutor(max(1, (os.cpu_count() or 4) - 2), get_context("spawn"))
+
+
 def compiled(cases: list[Case]) -> tuple[dict[Case, list[Tile]], list[str]]:
     """The tiles that are right, and what became of the others."""
     tasks = [(case, tile) for case in cases for tile in tiles(case)]
     good: dict[Case, list[Tile]] = {case: [] for case in cases}
     failed: list[str] = []
     # Neighbours are compiled by one process, which keeps the tensors of the case.
-    with ProcessPoolExecutor(max(1, (os.cpu_count() or 4) - 2), get_context("spawn")) as pool:
+    with processes() as pool:
         for case, tile, found in pool.map(tried, tasks, chunksize=4):
             if isinstance(found, float) and found <= LARGEST_ERROR:
                 good[case].append(tile)
@@ -308,28 +290,35 @@ def in_turns(
 
 def measure_layer(cases: list[Case], good: dict[Case, list[Tile]]) -> list[dict[str, object]]:
     """Rows of one layer and batch size."""
-    rows: list[dict[str, object]] = []
     graphs: dict[str, tuple[torch.cuda.CUDAGraph, int]] = {}
+    fastest: dict[str, Tile] = {}
     alive = []  # what the graphs use
     for case in cases:
         if not good[case]:
             continue
         tensors = Tensors(case, sets_of(case))
         alive.append(tensors)
-        times = times_of(tensors, good[case])
-        best = [[vars(tile), round(us, 2)] for tile, us in list(times.items())[:6]]
-        rows.append({"case": vars(case), "tiles": best, "tried": len(times)})
-        graphs[case.name] = (tile_graph(tensors, next(iter(times))), tensors.sets)
+        fastest[case.name] = next(iter(times_of(tensors, good[case])))
+        graphs[case.name] = (tile_graph(tensors, fastest[case.name]), tensors.sets)
     dense = Tensors(replace(cases[0], kind="dense", design="descriptors"), sets_of(cases[0]))
     for name, call in rivals(dense).items():
         calls = [partial(call, number) for number in range(dense.sets)]
         graphs[name] = (graph_of(calls), dense.sets)
     medians, spread = in_turns(graphs)
-    case = cases[0]
-    layer = f"{case.channels}x{case.size}"
-    rows.append({"layer": layer, "batch": case.batch, "microseconds": medians, "spread": spread})
-    print_row(layer, case.batch, medians)
-    return rows
+    layer, batch = f"{cases[0].channels}x{cases[0].size}", cases[0].batch
+    print_row(layer, batch, medians)
+    return [
+        {
+            "layer": layer,
+            "batch": batch,
+            "name": name,
+            "microseconds": round(us, 2),
+            "least": round(spread[name][0], 2),
+            "most": round(spread[name][1], 2),
+            **({"tile": vars(fastest[name])} if name in fastest else {}),
+        }
+        for name, us in medians.items()
+    ]
 
 
 def measure(
@@ -347,6 +336,7 @@ def measure(
     ]
     good, failed = compiled([case for group in groups for case in group])
     print(f"compiled and compared after {time.monotonic() - began:.0f} s", flush=True)
+    full = [each for each in failed if "OutOfResources" in each]
     torch.backends.cudnn.benchmark = True
     rows: list[dict[str, object]] = []
     for group in groups:
@@ -354,7 +344,15 @@ def measure(
             print(f"no time is left for {group[0].channels}x{group[0].size}", flush=True)
             break
         rows += measure_layer(group, good)
-        record = {**machine(), "dtype": dtype, "failed": failed, "rows": rows}
+        record = {
+            **machine(),
+            "dtype": dtype,
+            "tiles": sum(map(len, good.values())) + len(failed),
+            "wrong": len(failed) - len(full),
+            "out_of_shared_memory": len(full),
+            "failed": failed,
+            "rows": rows,
+        }
         out.write_text(json.dumps(record, indent=1))
         torch.cuda.empty_cache()
 
@@ -370,19 +368,9 @@ def machine() -> dict[str, object]:
 
 
 def print_row(layer: str, batch: int, medians: dict[str, float]) -> None:
-    for name in ("operator-1", "operator-2"):
-        steps = [
-            [us for each, us in medians.items() if each.startswith(f"{name}/{step}")]
-            for step in (1, 2)
-        ]
-        if all(steps):
-            medians[name] = sum(min(each) for each in steps)
     dense = medians["cudnn-dense"]
-    print(
-        f"{layer} batch {batch}: "
-        + ", ".join(f"{name} {us:.1f} us ({dense / us:.2f}x)" for name, us in medians.items()),
-        flush=True,
-    )
+    each = (f"{name} {us:.1f} us ({dense / us:.2f}x)" for name, us in medians.items())
+    print(f"{layer} batch {batch}: " + ", ".join(each), flush=True)
 
 
 def compare() -> int:

@@ -13,64 +13,29 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import math
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import kernels
 import torch
 import triton
-from cases import DEVICE, INTERPRETED, SHRINK, Case, Tile, descriptor
-from layers import graph_of, in_turns, machine, microseconds, pixel_tiles
+from cases import DEVICE, INTERPRETED, SHRINK, Case, Shared, Spec, Tile, call
+from layers import (
+    MOST_SHARED_BYTES,
+    graph_of,
+    in_turns,
+    machine,
+    microseconds,
+    pixel_tiles,
+    processes,
+    splits,
+)
 from resnet import OperatorConvolution, resnet18, with_operators
 from torch import nn
-
-
-@dataclass(frozen=True)
-class Spec:
-    """A call of a kernel: maps of the result are size x size, `channels` are those of the data.
-
-    kind: dense; stem, whose window reads rows of eight pixels of four channels; operator-1/1
-    and so on.
-    """
-
-    kind: str
-    batch: int
-    size: int
-    channels: int
-    outputs: int
-    window: int = 3
-    stride: int = 1
-    residual: bool = False
-    epilogue: int = 2
-
-    @property
-    def geometry(self) -> tuple[int, int, bool, bool]:
-        """Rows and columns of the window, slices, rotated."""
-        return {
-            "stem": (7, 1, False, False),
-            "operator-1/1": (1, 1, False, False),
-            "operator-1/2": (3, 3, True, False),
-            "operator-2/1": (1, 3, False, True),
-            "operator-2/2": (3, 1, False, False),
-        }.get(self.kind, (self.window, self.window, False, False))
-
-    @property
-    def summed(self) -> int:
-        """Channels that a tap sums; 0: those of a block of a tile."""
-        return {
-            "stem": 32,
-            "operator-1/1": 0,
-            "operator-1/2": self.channels // 3,
-            "operator-2/1": 0,
-        }.get(self.kind, self.channels)
-
 
 Designed = tuple[str, Tile]
 
@@ -111,71 +76,16 @@ class Data:
         return self.weights[key]
 
 
-class Shared:
-    """Room for the sums of programs that share a tile."""
-
-    def __init__(self) -> None:
-        self.partial = torch.empty(16 * 2**20, device=DEVICE)
-        self.count = torch.zeros(4096, dtype=torch.int32, device=DEVICE)
-
-
-def call(spec: Spec, design: str, tile: Tile, x, y, residual, weight, bias, shared: Shared) -> None:  # type: ignore[no-untyped-def]
-    """One call; the weight is as the design takes it."""
-    high, wide, slices, rotate = spec.geometry
-    block = {"operator-1/1": tile.terms, "operator-2/1": tile.terms}.get(spec.kind, 0)
-    summed = block or spec.summed
-    group = block // SHRINK if block else spec.outputs
-    period = spec.outputs // 3 if spec.kind == "operator-1/1" else spec.outputs
-    options = {"num_warps": tile.warps, "num_stages": tile.stages} | (
-        {"launch_pdl": True} if tile.early else {}
-    )
-    size, pixels = spec.size, (tile.images, tile.rows, tile.columns)
-    if design == "pointers":
-        many = spec.batch * size * size
-        rows, columns = x.shape[1], x.shape[2]
-        halo = 0 if spec.kind == "stem" else 1
-        start = (
-            0 if spec.kind == "stem" else ((1 - high // 2) * columns + 1 - wide // 2) * x.shape[3]
-        )
-        places = triton.cdiv(many, tile.pixels)
-        kernels.pointers[(places * (spec.outputs // tile.outputs), tile.split)](
-            x, weight, y, residual, bias, shared.partial, shared.count, many, size, size, rows,
-            columns, x.shape[3], start,
-            y.shape[1], y.shape[2], spec.outputs, halo * (y.shape[2] + 1) * spec.outputs, summed,
-            group, period,
-            KH=high, KW=wide, STRIDE=spec.stride, SLICES=slices, ROTATE=rotate,
-            ALIGN=8 if spec.kind == "stem" else 16,
-            RESIDUAL=spec.residual, EPILOGUE=spec.epilogue, EARLY=tile.early, SPLIT=tile.split,
-            BM=tile.pixels, BN=tile.outputs, BK=tile.terms, **options,
-        )  # fmt: skip
-        return
-    places = math.prod(
-        triton.cdiv(a, b) for a, b in zip((spec.batch, size, size), pixels, strict=True)
-    )
-    x, y, residual = (each[:, 1:-1, 1:-1] for each in (x, y, residual))
-    if design == "first":
-        kernels.first_step[(places * (spec.channels // tile.terms),)](
-            descriptor(x, *pixels, tile.terms), descriptor(weight, tile.terms, weight.shape[1]),
-            descriptor(y, *pixels, weight.shape[1]), size, size, spec.channels,
-            KW=3, TN=pixels[0], TH=pixels[1], TW=pixels[2], BX=tile.terms, BZ=weight.shape[1],
-            **options,
-        )  # fmt: skip
-        return
-    kernels.convolution[(places * (spec.outputs // tile.outputs), tile.split)](
-        descriptor(x, *pixels, tile.terms), descriptor(weight, tile.terms, tile.outputs),
-        descriptor(y, *pixels, tile.outputs), descriptor(residual, *pixels, tile.outputs), bias,
-        shared.partial, shared.count, size, size, spec.outputs, summed, group, period,
-        KH=high, KW=wide, SLICES=slices, ROTATE=rotate,
-        RESIDUAL=spec.residual, EPILOGUE=spec.epilogue, SPLIT=tile.split, SWAP=design == "swapped",
-        TN=pixels[0], TH=pixels[1], TW=pixels[2],
-        BN=tile.outputs, BK=tile.terms, **options,
-    )  # fmt: skip
-
-
 def trial(spec: Spec, data: Data, designed: Designed) -> None:
     design, tile = designed
     weight = data.weight_of(design, tile.terms)
-    call(spec, design, tile, data.x, data.y, data.y, weight, data.bias, data.shared)
+    x, y = (seen(each, design) for each in (data.x, data.y))
+    call(spec, design, tile, x, y, y, weight, data.bias, data.shared)
+
+
+def seen(maps: torch.Tensor, design: str) -> torch.Tensor:
+    """What a design takes of maps with a halo."""
+    return maps if design == "pointers" else maps[:, 1:-1, 1:-1]
 
 
 def candidates(spec: Spec) -> list[Designed]:
@@ -190,24 +100,17 @@ def candidates(spec: Spec) -> list[Designed]:
         for outputs in [terms // SHRINK] if blocked else widths:
             warps = 8 if pixels * outputs >= 128 * 128 else 4
             tile = Tile(1, 1, pixels, outputs, terms, 1, warps, 4, single)
-            found += [("pointers", each) for each in _splits(spec, tile)]
+            found += [
+                ("pointers", replace(tile, split=split)) for split in splits(spec, "pointers", tile)
+            ]
             if not single and spec.stride == 1 and spec.kind != "stem":
                 found += _described(spec, tile)
     return [
         (design, replace(tile, stages=stages))
         for design, tile in found
         for stages in ((4,) if single else (3, 4))
-        if stages * (tile.pixels + tile.outputs) * tile.terms * 2 <= 200_000
+        if replace(tile, stages=stages).shared_bytes <= MOST_SHARED_BYTES
     ]
-
-
-def _splits(spec: Spec, tile: Tile) -> list[Tile]:
-    """The tile with its sum whole, and in so many parts that all multiprocessors have work."""
-    high, wide, _, _ = spec.geometry
-    programs = triton.cdiv(spec.batch * spec.size**2, tile.pixels) * (spec.outputs // tile.outputs)
-    most = min(high * wide * spec.summed // tile.terms // 2, 280 // programs)
-    parts = [each for each in (2, 4, 8) if each <= most][-2:]
-    return [replace(tile, split=each) for each in (1, *parts)]
 
 
 def _described(spec: Spec, tile: Tile) -> list[Designed]:
@@ -238,7 +141,7 @@ def compiled(task: tuple[Spec, Designed]) -> str | None:
 def chosen_tiles(specs: list[Spec]) -> dict[Spec, Designed]:
     """The fastest tile of each call; with a residual the same as without."""
     tasks = [(spec, each) for spec in specs for each in candidates(spec)]
-    with ProcessPoolExecutor(max(1, (os.cpu_count() or 4) - 2), get_context("spawn")) as pool:
+    with processes() as pool:
         failures = dict(zip(tasks, pool.map(compiled, tasks, chunksize=4), strict=True))
     failed = [each for each in failures.values() if each is not None]
     print(f"{len(tasks)} tiles, of which {len(failed)} fail", flush=True)
@@ -368,6 +271,7 @@ class OurNetwork:
         for number, (spec, x, y, residual, _, _) in enumerate(self.steps):
             design, tile = self.tiles[replace(spec, residual=False)]
             weight, bias = self.weights[number], self.biases[number]
+            x, y, residual = (seen(each, design) for each in (x, y, residual))
             call(spec, design, tile, x, y, residual, weight, bias, self.shared)
             if number == 0:
                 block, size = 16 if self.single else 64, side // 4

@@ -6,7 +6,7 @@ import itertools
 
 import torch
 import torch.nn.functional as F
-from cases import DEVICE, GROUPS, SHRINK, first_of, second_of
+from cases import DEVICE, GROUPS, SHRINK, first_of, packed_blocks, second_of
 from torch import nn
 
 
@@ -73,19 +73,7 @@ class OperatorConvolution(nn.Module):
 
     def packed(self, design: str, block: int) -> torch.Tensor:
         """The first weight, as the design takes it."""
-        channels, taps, of_group = self.small.shape
-        inputs = channels // self.groups
-        made = torch.zeros(
-            taps, channels // block, block, block // inputs * of_group, device=self.small.device
-        )
-        for c in range(channels):
-            at = c % block // inputs * of_group
-            made[:, c // block, c % block, at : at + of_group] = self.small[c]
-        if design == "first":
-            return made.reshape(taps * channels, -1).half().contiguous()
-        if self.kind == "operator-1":
-            return made.permute(2, 0, 1, 3).reshape(block, -1).half().contiguous()
-        return made.permute(0, 2, 1, 3).reshape(taps * block, -1).half().contiguous()
+        return packed_blocks(self.small.detach().half(), self.groups, self.kind, block, design)
 
 
 def with_operators(net: nn.Module, kind: str) -> nn.Module:
