@@ -22,8 +22,10 @@ ACTIVATIONS = {
     "relu": lambda v: np.maximum(v, 0),
     "relu6": lambda v: np.clip(v, 0, 6),
     "silu": lambda v: v / (1 + np.exp(-v)),
-    "gelu": lambda v: v / 2 * (1 + torch.erf(torch.from_numpy(v) / 2**0.5).numpy()),
-    "gelu_tanh": lambda v: v / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (v + 0.044715 * v**3))),
+    "gelu": lambda v: v / 2 * torch.special.erfc(torch.from_numpy(v) / -(2**0.5)).numpy(),
+    "gelu_tanh": lambda v: (
+        v * torch.sigmoid(torch.from_numpy((8 / np.pi) ** 0.5 * (v + 0.044715 * v**3))).numpy()
+    ),
     "hardswish": lambda v: v * np.clip(v + 3, 0, 6) / 6,
     "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
     "tanh": np.tanh,

@@ -10,6 +10,11 @@ import pytest
 import torch
 from torch import nn
 
+from syno.codegen.torch_op.epilogue import Epilogue
+from syno.codegen.torch_op.kernel import load
+from syno.codegen.torch_op.record import KernelRecord
+from syno.operators import zoo
+
 from .cases import ACTIVATIONS, Call, drawn_request, random_calls, scrambled
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -33,6 +38,18 @@ def test_equals_the_interpreter_in_eager_mode(first):
             .contiguous()
             .permute([call.kernel.record.output_order.index(dim) for dim in range(out.dim())])
         )
+
+
+@pytest.mark.parametrize("activation", sorted(set(ACTIVATIONS) - {""}))
+def test_activations_are_right_to_the_digits_of_float32(activation):
+    """Far below 0, too: a normalization after GELU divides by what is as small as the values."""
+    values = torch.linspace(-6, 6, 6 * 4001).reshape(1, 6, 4001, 1)
+    operator = zoo.load("conv1x1")
+    sizes = zoo.binding("conv1x1") | {"N": 1, "C_in": 6, "C_out": 6, "H": 4001, "W": 1}
+    kernel = load(KernelRecord.of(operator, sizes, channel=1), Epilogue(activation))
+    found = kernel(values, kernel.pack([torch.eye(6).reshape(kernel.weight_shapes[0])]), None, None)
+    expected = torch.from_numpy(ACTIVATIONS[activation](values.double().numpy()))
+    torch.testing.assert_close(found.double(), expected, rtol=3e-6, atol=1e-30)
 
 
 class Calls(nn.Module):
