@@ -95,7 +95,7 @@ def test_two_operators_are_linked_into_a_program(tmp_path):
     chosen, first = formats.get("cpp"), subject("operator-1")
     written = chosen.write(first, tmp_path / "first.cpp")
     second = chosen.write(subject("conv2d"), tmp_path / "second-op")
-    x, expected = next((x, y) for x, y in examples(first) if len(x) == 3)
+    x, expected = next((x, y) for (x,), y in examples(first) if len(x) == 3)
     x.numpy().tofile(tmp_path / "x.bin")
     program = tmp_path / "program.cpp"
     program.write_text(PROGRAM.replace("OUTPUTS", str(expected.numel())))

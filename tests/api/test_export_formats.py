@@ -91,8 +91,8 @@ def test_every_operator_of_the_zoo_as_a_program(tmp_path):
         path = tmp_path / f"{name}.pt2"
         torch.export.save(traced(subject), path)
         program = torch.export.load(path).module()
-        assert [len(x) for x, _ in examples(subject)] == list(BATCHES)
-        for x, expected in examples(subject):
+        assert [len(x) for (x,), _ in examples(subject)] == list(BATCHES)
+        for (x,), expected in examples(subject):
             torch.testing.assert_close(program(x), expected)
 
 
@@ -112,7 +112,7 @@ def test_onnx_has_standard_operators_and_no_einsum(tmp_path):
         assert {node.domain for node in model.graph.node} <= {"", "ai.onnx"}
         kinds |= {node.op_type for node in model.graph.node}
         session = onnxruntime.InferenceSession(written.code)
-        for x, expected in examples(subject):
+        for (x,), expected in examples(subject):
             (y,) = session.run(["y"], {"x": x.numpy()})
             torch.testing.assert_close(torch.from_numpy(y), expected, rtol=1e-4, atol=1e-5)
     assert {"MatMul", "Conv", "ReduceSum"} <= kinds
@@ -181,7 +181,7 @@ def test_folded_weights_are_written_as_their_product(name, tmp_path):
 def test_several_values_of_weights_alone_are_folded(name):
     given = operator_subject(zoo.load(name), zoo.binding(name), 0, fold_weights=True)
     with torch.no_grad():
-        right, found = given.module(given.x), traced(given).module()(given.x)
+        right, found = given.module(*given.inputs), traced(given).module()(*given.inputs)
     assert torch.allclose(found, right, atol=1e-4)
 
 

@@ -179,7 +179,7 @@ def _model(
 
     samples: give the ranges of INT8; without any, the example does.
     """
-    subject = ExportSubject(net, example, batch=False, layer=None, seed=0, reference=net)
+    subject = ExportSubject(net, (example,), batch=False, layer=None, seed=0, reference=net)
     with tempfile.TemporaryDirectory(prefix="syno-engine-") as folder:
         path = Path(folder) / "network.onnx"
         with quietly(), torch.autocast("cpu", enabled=False):

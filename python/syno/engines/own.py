@@ -62,7 +62,7 @@ class Library(Engine):
         ):
             subject = ExportSubject(
                 net,
-                example.clone(),
+                (example.clone(),),
                 batch=True,
                 layer=None,
                 seed=0,

@@ -63,13 +63,13 @@ def prepare(
     return replace(folded(traced, convolutions=convolutions), squeezed=squeezed)
 
 
-def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
+def prepare_sample(net: nn.Module, *inputs: torch.Tensor) -> Prepared:
     """The graph of a network for a single sample, as `prepare` makes it.
 
     UserError where torch cannot trace the network for a batch of any size, where samples may depend
     on each other, or where the first dimension of the result is not the batch.
     """
-    traced = trace(net, (x,), batch=True, loops=True)
+    traced = trace(net, inputs, batch=True, loops=True)
     if not traced.batch:
         raise UserError(
             f"the network {type(net).__name__} takes one size of the batch only\n"
@@ -87,7 +87,8 @@ def prepare_sample(net: nn.Module, x: torch.Tensor) -> Prepared:
         if place != SamplePlace(0):
             raise UserError(
                 "the first dimension of the network's result is not the batch\n"
-                f"  expected: a result [N, ...] of an input {['N', *x.shape[1:]]}"
+                "  expected: a result [N, ...] of an input "
+                + " and ".join(f"{['N', *x.shape[1:]]}" for x in inputs)
             )
     for_one(traced.graph)
     return folded(Traced(traced.graph, traced.layers, batch=False))

@@ -117,7 +117,7 @@ class CppFiles(Format):
             "batched": _emitted(layer, name, subject.tuned)[1],
             "examples": len(found),
         }
-        said |= {f"x{i}": x.numpy() for i, (x, _) in enumerate(found)}
+        said |= {f"x{i}": x.numpy() for i, ((x,), _) in enumerate(found)}
         said |= {f"y{i}": y.numpy() for i, (_, y) in enumerate(found)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"

@@ -19,7 +19,7 @@ import torch
 from syno._util.errors import UserError
 from syno.codegen.export.formats import Exported, ExportSubject
 from syno.codegen.export.isolated import IsolatedRun
-from syno.codegen.export.programs import TOLERANCE, examples
+from syno.codegen.export.programs import TOLERANCE, array, examples
 from syno.runs.files import write_whole
 from syno.runs.helper_process import find_program
 
@@ -27,7 +27,7 @@ _TRIPLE = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+){1,3}")
 _FLAGS = ("-std=c++17", "-O3", "-fopenmp")
 _SECONDS = 300.0
 
-# Runs one example: argv are the weights, x, where y goes, and the batch size.
+# Runs one example: argv are the weights, where y goes, the batch size, and the inputs.
 _READ = """
 #include <cstdio>
 #include <cstdlib>
@@ -56,8 +56,8 @@ static int written(const char* path, const void* y, long floats) {
 """
 _OPERATOR = """
 int main(int, char** argv) {
-  const std::string weights = content(argv[1]), x = content(argv[2]);
-  const long batch = std::atol(argv[4]), sizes[] = {@SIZES@0}, outputs = @OUTPUTS@ * batch;
+  const std::string weights = content(argv[1]), x = content(argv[4]);
+  const long batch = std::atol(argv[3]), sizes[] = {@SIZES@0}, outputs = @OUTPUTS@ * batch;
   const float* parts[sizeof sizes / sizeof *sizes];
   const float* next = reinterpret_cast<const float*>(weights.data());
   for (size_t n = 0; n < sizeof sizes / sizeof *sizes; ++n) parts[n] = next, next += sizes[n];
@@ -66,20 +66,20 @@ int main(int, char** argv) {
   float* y = static_cast<float*>(aligned(outputs));
   @NAME@_pack(parts, packed);
   @NAME@_run(reinterpret_cast<const float*>(x.data()), packed, y, scratch, batch, 2);
-  return written(argv[3], y, outputs);
+  return written(argv[2], y, outputs);
 }
 """
 _NETWORK = """
 int main(int, char** argv) {
-  const std::string x = content(argv[2]);
-  const long batch = std::atol(argv[4]), outputs = @OUTPUTS@ * batch;
+  const std::string x[] = {@READ@};
+  const long batch = std::atol(argv[3]), outputs = @OUTPUTS@ * batch;
   float* y = static_cast<float*>(aligned(outputs));
   auto* network = @NAME@_create(argv[1]);
-  if (!network || @NAME@_run(network, reinterpret_cast<const @X@*>(x.data()), y, batch, 2) != 0) {
+  if (!network || @NAME@_run(network, @X@, y, batch, 2) != 0) {
     std::fprintf(stderr, "%s\\n", @NAME@_error());
     return 6;
   }
-  return written(argv[3], y, outputs);
+  return written(argv[2], y, outputs);
 }
 """
 
@@ -141,12 +141,13 @@ def check(
             _compile(target, ["-static", str(source), str(exported.code)], program)
         except UserError as error:
             return IsolatedRun(False, str(error))
-        for x, expected in examples(subject):
-            given, result = here / "x", here / "y"
-            given.write_bytes(np.ascontiguousarray(x.detach().numpy()).tobytes())
-            batch = len(x) if subject.batch else 1
-            files_given = [str(path) for path in (program, exported.weights, given, result)]
-            command = [emulator, *files_given, str(batch)]
+        for inputs, expected in examples(subject):
+            given, result = [here / f"x{number}" for number in range(len(inputs))], here / "y"
+            for path, x in zip(given, inputs, strict=True):
+                path.write_bytes(array(x).tobytes())
+            batch = len(inputs[0]) if subject.batch else 1
+            files_given = [program, exported.weights, result, str(batch), *given]
+            command = [emulator, *map(str, files_given)]
             try:
                 done = subprocess.run(
                     command, capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -171,8 +172,8 @@ def check(
 def _program(exported: Exported, subject: ExportSubject) -> str:
     """A program with the code that runs one example."""
     name = "syno_" + re.sub(r"\W", "_", exported.code.stem, flags=re.ASCII)
-    x, y = examples(subject)[0]
-    per_sample = y.numel() // len(x) if subject.batch else y.numel()
+    inputs, y = examples(subject)[0]
+    per_sample = y.numel() // len(y) if subject.batch else y.numel()
     is_network = f"{name}_create" in (exported.header or exported.code).read_text(encoding="utf-8")
     body = _NETWORK if is_network else _OPERATOR
     sizes = ""
@@ -182,12 +183,19 @@ def _program(exported: Exported, subject: ExportSubject) -> str:
         "NAME": name,
         "SIZES": sizes,
         "OUTPUTS": str(per_sample),
-        "X": "std::int64_t" if x.dtype == torch.int64 else "float",
+        "READ": ", ".join(f"content(argv[{4 + k}])" for k in range(len(inputs))),
+        "X": ", ".join(
+            f"reinterpret_cast<const {_c_type(x)}*>(x[{k}].data())" for k, x in enumerate(inputs)
+        ),
     }
     for mark, value in filled.items():
         body = body.replace(f"@{mark}@", value)
     assert exported.header is not None
     return f'#include <cstdint>\n#include "{exported.header.resolve()}"\n{_READ}{body}'
+
+
+def _c_type(x: torch.Tensor) -> str:
+    return "float" if x.is_floating_point() else "std::int64_t"
 
 
 def _compile(target: str, arguments: Sequence[str], output: Path) -> None:

@@ -35,19 +35,19 @@ _MODULES = {
 class ExportSubject:
     """What is exported.
 
-    module: on the CPU, in evaluation mode; x: an example of its input; batch: whether it takes any
-    size of the first dimension; layer: the operator in it, None for a whole network; seed: of the
-    weights and of what is drawn besides. reference: computes the same with the same weights by the
-    cheapest plans, what is written is compared with it. fold_weights: whether what depends on
-    weights alone is computed once, when the file is written or its weights are loaded.
-    precision: what convolutions, linear layers and operators multiply; they add in float32.
-    tuned: whether C++ has the schedules that were found on this machine. target: what TVM compiles
-    for, as its command lines write it; None for this machine. schedules: a folder with databases
-    of MetaSchedule for that network.
+    module: on the CPU, in evaluation mode; inputs: an example of its arguments, which have one
+    batch; batch: whether it takes any size of their first dimensions; layer: the operator in it,
+    None for a whole network; seed: of the weights and of what is drawn besides. reference:
+    computes the same with the same weights by the cheapest plans, what is written is compared with
+    it. fold_weights: whether what depends on weights alone is computed once, when the file is
+    written or its weights are loaded. precision: what convolutions, linear layers and operators
+    multiply; they add in float32. tuned: whether C++ has the schedules that were found on this
+    machine. target: what TVM compiles for, as its command lines write it; None for this machine.
+    schedules: a folder with databases of MetaSchedule for that network.
     """
 
     module: nn.Module
-    x: torch.Tensor
+    inputs: tuple[torch.Tensor, ...]
     batch: bool
     layer: Layer | None
     seed: int
@@ -66,7 +66,9 @@ class ExportSubject:
             raise UserError(
                 "the first dimension of the operator is no batch\n  expected: no --batch"
             )
-        return replace(self, batch=False, x=torch.cat([self.x[:1]] * size))
+        return replace(
+            self, batch=False, inputs=tuple(torch.cat([x[:1]] * size) for x in self.inputs)
+        )
 
 
 @dataclass(frozen=True)
@@ -90,14 +92,15 @@ class Format(Protocol):
     """One way to write a module so that it runs without Syno.
 
     suffix: of `Exported.code`; networks: whether it can hold a whole network, not only an operator;
-    folds: whether it can hold weights that are multiplied with each other; precisions: what its
-    code can multiply; emitter: whose code it is made of. Formats are derived from it for its
-    defaults.
+    several_inputs: and one with several arguments; folds: whether it can hold weights that are
+    multiplied with each other; precisions: what its code can multiply; emitter: whose code it is
+    made of. Formats are derived from it for its defaults.
     """
 
     name: str
     suffix: str
     networks: bool = False
+    several_inputs: bool = False
     folds: bool = False
     precisions: tuple[str, ...] = ("float32",)
     emitter: str
@@ -111,6 +114,17 @@ class Format(Protocol):
 
     def check(self, exported: Exported, subject: ExportSubject) -> IsolatedRun:
         """Runs the files in a process without Syno and compares what they compute."""
+
+
+def check_inputs(chosen: Format, subject: ExportSubject) -> ExportSubject:
+    """The subject. UserError where it has several inputs, and the format takes one."""
+    if len(subject.inputs) > 1 and not chosen.several_inputs:
+        able = [name for name in names(networks=True) if _get(name).several_inputs]
+        raise UserError(
+            f"the format '{chosen.name}' takes networks of one input\n"
+            f"  expected: one of {', '.join(able)}      got: {len(subject.inputs)} inputs"
+        )
+    return subject
 
 
 def names(*, networks: bool = False) -> tuple[str, ...]:

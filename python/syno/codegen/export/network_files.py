@@ -25,7 +25,7 @@ class TorchNetwork(PythonFiles):
     """A .py with the operations of a network, and its weights."""
 
     name = "torch-network"
-    networks = True
+    networks = several_inputs = True
 
     def write(self, subject: ExportSubject, path: Path) -> Exported:
         """Writes both files; the examples are what the network gives now."""
@@ -33,10 +33,11 @@ class TorchNetwork(PythonFiles):
         graph = _graph(subject)
         tensors = _tensors(graph)
         held = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-        for number, (x, y) in enumerate(examples(subject)):
+        for number, (inputs, y) in enumerate(examples(subject)):
             if y.numel() == 0 or not y.is_floating_point():
                 raise UserError("the network gives no tensor of real numbers")
-            held |= {f"example.x{number}": x.clone(), f"example.y{number}": y.clone()}
+            held |= {f"example.x{number}_{k}": x.clone() for k, x in enumerate(inputs)}
+            held[f"example.y{number}"] = y.clone()
         return self.write_both(code, _source(subject, graph, tensors), held)
 
 
@@ -93,13 +94,16 @@ def _source(subject: ExportSubject, graph: fx.GraphModule, tensors: dict[str, to
         for name, tensor in tensors.items()
     ]
     template = resources.files(__package__) / "network.py.txt"
-    shape = ", ".join(["N", *map(str, subject.x.shape[1:])])
-    kind = str(subject.x.dtype).removeprefix("torch.")
+    inputs = [
+        f"[{', '.join(['N', *map(str, x.shape[1:])])}] {str(x.dtype).removeprefix('torch.')}"
+        for x in subject.inputs
+    ]
     forward = textwrap.indent(code.src.strip("\n").rstrip(), "    ")
     return (
         template.read_text(encoding="utf-8")
         .replace("@NAME@", type(subject.module).__name__)
-        .replace("@INPUT@", f"[{shape}] {kind}")
+        .replace("@INPUTS@", ", ".join(inputs))
+        .replace("@COUNT@", str(len(inputs)))
         .replace("@TENSORS@", "\n".join(lines))
         .replace("@TOLERANCE@", str(TOLERANCE))
         .replace("@FORWARD@", forward)

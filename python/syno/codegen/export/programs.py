@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from syno._util.errors import UserError
 from syno._util.silence import quiet
 from syno.codegen.export import files
@@ -44,15 +46,15 @@ from torch.utils._pytree import tree_leaves
 program, examples = load(sys.argv[1]), torch.load(sys.argv[2], weights_only=True)
 worst, count = 0.0, 0
 with torch.no_grad():
-    for x, all_expected in examples:
-        results = tree_leaves(program(x))
+    for inputs, all_expected in examples:
+        results = tree_leaves(program(*inputs))
         assert len(results) == len(all_expected), f"{len(results)} results"
         for y, expected in zip(results, all_expected):
             assert y.shape == expected.shape, f"{list(y.shape)} instead of {list(expected.shape)}"
             error = (y - expected).abs().max().item() / max(expected.abs().max().item(), 1e-30)
             assert error <= @TOLERANCE@, f"off by {error:.1e} of the largest output"
             worst, count = max(worst, error), count + y.numel()
-sizes = ", ".join(str(len(x)) for x, _ in examples)
+sizes = ", ".join(str(len(inputs[0])) for inputs, _ in examples)
 print(f"right: {count} outputs at batch sizes {sizes}, largest error {worst:.1e} of the largest")
 """
 
@@ -62,10 +64,10 @@ class _Program(Format):
 
     name: str
     suffix: str
-    networks = True
+    networks = several_inputs = True
     folds = True
     emitter = "pytorch"
-    # Python source of `load(path)`, which gives a function of a tensor; it needs no Syno.
+    # Python source of `load(path)`, which gives a function of tensors; it needs no Syno.
     loader: str
 
     def available(self) -> str | None:
@@ -121,7 +123,13 @@ class Onnx(_Program):
 def load(path):
     import onnxruntime
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return lambda x: [torch.from_numpy(y) for y in session.run(None, {"x": x.numpy()})]
+    names = [each.name for each in session.get_inputs()]
+
+    def run(*inputs):
+        given = {name: x.numpy() for name, x in zip(names, inputs, strict=True)}
+        return [torch.from_numpy(y) for y in session.run(None, given)]
+
+    return run
 """
 
     def available(self) -> str | None:
@@ -136,15 +144,14 @@ def load(path):
         """Writes the model with its weights inside."""
         import torch
 
-        outputs = len(program.graph_signature.user_outputs)
-        names = ["y"] if outputs == 1 else [f"y{number}" for number in range(outputs)]
+        signature = program.graph_signature
         # Torch's own way to ONNX knows Einsum; taken apart first, it becomes MatMul.
         made = torch.onnx.export(
             program.run_decompositions(),
             dynamo=True,
             verbose=False,
-            input_names=["x"],
-            output_names=names,
+            input_names=_names("x", len(signature.user_inputs)),
+            output_names=_names("y", len(signature.user_outputs)),
         )
         if made is None:
             raise UserError("torch.onnx.export returned no model")
@@ -179,6 +186,11 @@ def load(path):
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 
 
+def _names(name: str, count: int) -> list[str]:
+    """Names of tensors; a single one has no number."""
+    return [name] if count == 1 else [f"{name}{number}" for number in range(count)]
+
+
 FORMATS: dict[str, _Program] = {f.name: f for f in (TorchExport(), Onnx(), Aoti())}
 
 
@@ -193,14 +205,17 @@ def traced(subject: ExportSubject) -> ExportedProgram:
 
     module = exportable(subject.module)
     sizes = {0: torch.export.Dim("batch")} if subject.batch else None
-    shapes = shapes_by_parameter(module, [sizes])
+    inputs = subject.inputs
+    shapes = shapes_by_parameter(module, [sizes] * len(inputs))
     with quietly():
         try:
-            program = torch.export.export(module, (subject.x,), dynamic_shapes=shapes)
-            for_one = not subject.batch or _computes_one(program, module, subject.x)
+            program = torch.export.export(module, inputs, dynamic_shapes=shapes)
+            for_one = not subject.batch or _computes_one(program, module, inputs)
             if subject.fold_weights:
                 # It has no branches, and other weights than the module.
-                program = torch.export.export(_folded(program), (subject.x,), dynamic_shapes=shapes)
+                folded = _folded(program)
+                shapes = shapes_by_parameter(folded, [sizes] * len(inputs))
+                program = torch.export.export(folded, inputs, dynamic_shapes=shapes)
         except Exception as error:
             first = str(error).strip().partition("\n")[0]
             raise UserError(
@@ -215,13 +230,15 @@ def traced(subject: ExportSubject) -> ExportedProgram:
     return program
 
 
-def _computes_one(program: ExportedProgram, module: nn.Module, x: torch.Tensor) -> bool:
+def _computes_one(
+    program: ExportedProgram, module: nn.Module, inputs: tuple[torch.Tensor, ...]
+) -> bool:
     """Whether the graph is that of one sample, too: torch takes any size to be at least two."""
     from syno._util.network_copy import copy_network
     from syno._util.trial_calls import random_like
     from syno._util.value_numbering import first_other_call
 
-    graph, one = program.module(check_guards=False), random_like((x[:1],))
+    graph, one = program.module(check_guards=False), random_like(tuple(x[:1] for x in inputs))
     return first_other_call(graph, copy_network(module), one) is None
 
 
@@ -247,14 +264,16 @@ def _folded(program: ExportedProgram) -> nn.Module:
             super().__init__()
             self.body = graph
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            result = self.body(x)
+        def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+            result = self.body(*inputs)
             return result[0] if isinstance(result, tuple) else result
 
     return Folded()
 
 
-def examples(subject: ExportSubject) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def examples(
+    subject: ExportSubject,
+) -> list[tuple[tuple[torch.Tensor, ...], torch.Tensor]]:
     """Inputs of several batch sizes, and what the reference computes of each.
 
     UserError where that are several tensors.
@@ -262,36 +281,52 @@ def examples(subject: ExportSubject) -> list[tuple[torch.Tensor, torch.Tensor]]:
     found = examples_of_all(subject)
     if any(len(results) != 1 for _, results in found):
         raise UserError("the network gives several tensors\n  expected: one, for this format")
-    return [(x, results[0]) for x, results in found]
+    return [(inputs, results[0]) for inputs, results in found]
 
 
-def examples_of_all(subject: ExportSubject) -> list[tuple[torch.Tensor, list[torch.Tensor]]]:
+def examples_of_all(
+    subject: ExportSubject,
+) -> list[tuple[tuple[torch.Tensor, ...], list[torch.Tensor]]]:
     """Inputs of several batch sizes, and the tensors that the reference computes of each."""
     import torch
 
     from syno._util.trial_calls import tensors_of
 
     random = torch.Generator().manual_seed(subject.seed)
-    shape = list(subject.x.shape)
+
+    def drawn(example: torch.Tensor, batch: int) -> torch.Tensor:
+        shape = [batch, *example.shape[1:]]
+        if example.is_floating_point():
+            return torch.randn(shape, generator=random)
+        known = _token_ids(subject, example)
+        return known[torch.randint(len(known), shape, generator=random)]
+
     found = []
-    for batch in BATCHES if subject.batch else shape[:1]:
-        x = torch.randn([batch, *shape[1:]], generator=random)
-        if not subject.x.is_floating_point():
-            known = _token_ids(subject)
-            x = known[torch.randint(len(known), x.shape, generator=random)]
+    for batch in BATCHES if subject.batch else [len(subject.inputs[0])]:
+        inputs = tuple(drawn(each, batch) for each in subject.inputs)
         with torch.no_grad():
-            results = tensors_of(subject.reference(x))
-        found.append((x, [y.contiguous() for y in results]))
+            results = tensors_of(subject.reference(*inputs))
+        found.append((inputs, [y.contiguous() for y in results]))
     return found
 
 
-def _token_ids(subject: ExportSubject) -> torch.Tensor:
-    """Token ids that every embedding knows; those of the example where there is no embedding."""
+def _token_ids(subject: ExportSubject, example: torch.Tensor) -> torch.Tensor:
+    """Token ids that every embedding knows.
+
+    Those of the example where there is no embedding, or other inputs, of which one may be a mask.
+    """
     import torch
     from torch import nn
 
     tables = [m.num_embeddings for m in subject.module.modules() if isinstance(m, nn.Embedding)]
-    return torch.arange(min(tables)) if tables else subject.x.flatten()
+    of_example = not tables or len(subject.inputs) > 1
+    return example.flatten() if of_example else torch.arange(min(tables), dtype=example.dtype)
+
+
+def array(x: torch.Tensor) -> np.ndarray:
+    """Numbers as a library of C++ takes them: token ids of any type are int64."""
+    found = x.detach() if x.is_floating_point() else x.detach().long()
+    return np.ascontiguousarray(found.numpy())
 
 
 @contextlib.contextmanager

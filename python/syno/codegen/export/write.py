@@ -65,7 +65,7 @@ def export(
 def export_network(
     net: nn.Module,
     path: str | os.PathLike[str],
-    example_input: torch.Tensor,
+    example_input: torch.Tensor | tuple[torch.Tensor, ...],
     *,
     format: str = "torch-export",
     fold_weights: bool = False,
@@ -73,15 +73,16 @@ def export_network(
 ) -> Exported:
     """Write a network with its operators and trained weights, so that it runs without Syno.
 
-    The network is traced in evaluation mode on the CPU. The first dimension of `example_input` is
-    the batch, which may have any size afterwards, unless the network takes that of the example
-    only. The format cpp-network also has the precision
-    `bfloat16`, in which convolutions, linear layers and operators multiply bfloat16 numbers; they
-    add in float32, and all other numbers are float32. The other arguments and errors are those of
-    `export`.
+    The network is traced in evaluation mode on the CPU. `example_input` is a tensor, or a tuple of
+    the arguments of the network. The first dimension of each is the batch, which may have any size
+    afterwards, unless the network takes that of the example only. The format cpp-network also has
+    the precision `bfloat16`, in which convolutions, linear layers and operators multiply bfloat16
+    numbers; they add in float32, and all other numbers are float32. The other arguments and errors
+    are those of `export`.
     """
     chosen = formats.get(format, networks=True, fold_weights=fold_weights, precision=precision)
     subject = network_subject(net, example_input, fold_weights=fold_weights)
+    formats.check_inputs(chosen, subject)
     return chosen.write(replace(subject, precision=precision), Path(path))
 
 
@@ -138,7 +139,7 @@ def operator_subject(
     x = torch.zeros([_TRACED_BATCH, *shape[1:]] if batch else shape)
     return ExportSubject(
         module=_written(layer.kernel),
-        x=x,
+        inputs=(x,),
         batch=batch,
         layer=layer,
         seed=seed,
@@ -149,7 +150,7 @@ def operator_subject(
 
 def network_subject(
     net: nn.Module,
-    example_input: torch.Tensor,
+    example_input: torch.Tensor | tuple[torch.Tensor, ...],
     seed: int = 0,
     *,
     plan_of: Callable[[Layer], int] = lambda layer: layer.plan,
@@ -162,31 +163,52 @@ def network_subject(
     import torch
 
     from syno._util.network_copy import copy_network
-    from syno._util.tensors import check_float32, check_network
+    from syno._util.tensors import check_network
     from syno.operators.layer import Layer
 
     check_network(net, any_device=True, complex_numbers=True)
-    if check_float32("'example_input'", example_input, any_device=True).dim() == 0:
-        raise UserError("'example_input' is a tensor whose first dimension is the batch")
     module = copy_network(net).cpu().eval()
-    example = example_input.detach().cpu()
-    if example.is_floating_point():  # tokens: any others may be out of range
-        example = torch.zeros(example.shape)
-    x = torch.cat([example[:1]] * _TRACED_BATCH)
+    example = _arguments(example_input)
     _run_first(module, example)
-    batch = _takes(module, x)
+    several = tuple(torch.cat([x[:1]] * _TRACED_BATCH) for x in example)
+    batch = _takes(module, several)
     reference = copy_network(module)
     for name, layer in [*module.named_modules()]:
         if isinstance(layer, Layer):
             holder, _, last = name.rpartition(".")
             made = _under(layer, plan_of(layer), fold_weights or layer.fold_weights)
             setattr(module.get_submodule(holder), last, made)
-    return ExportSubject(
-        module, x if batch else example, batch, None, seed, reference, fold_weights
-    )
+    inputs = several if batch else example
+    return ExportSubject(module, inputs, batch, None, seed, reference, fold_weights)
 
 
-def _run_first(module: nn.Module, x: torch.Tensor) -> None:
+def _arguments(
+    example_input: torch.Tensor | tuple[torch.Tensor, ...],
+) -> tuple[torch.Tensor, ...]:
+    """The example on the CPU, with zeros for real numbers. UserError where it has no one batch."""
+    import torch
+
+    from syno._util.tensors import check_float32
+
+    is_one = not isinstance(example_input, tuple)
+    made = []
+    for number, each in enumerate((example_input,) if is_one else example_input):
+        what = "'example_input'" if is_one else f"'example_input[{number}]'"
+        x = check_float32(what, each, any_device=True).detach().cpu()
+        if x.dim() == 0:
+            raise UserError(f"{what} is a tensor whose first dimension is the batch")
+        # Tokens stay: any others may be out of range.
+        made.append(torch.zeros(x.shape) if x.is_floating_point() else x)
+    sizes = [len(x) for x in made]
+    if len(set(sizes)) != 1:
+        raise UserError(
+            "'example_input' has different sizes of the first dimension, which is the batch\n"
+            f"  expected: one size      got: {', '.join(map(str, sizes)) or 'no tensor'}"
+        )
+    return tuple(made)
+
+
+def _run_first(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
     """Run a network, so that its slots learn the sizes of their maps.
 
     UserError where it fails, or keeps something from call to call.
@@ -197,16 +219,16 @@ def _run_first(module: nn.Module, x: torch.Tensor) -> None:
 
     with torch.no_grad():
         try:
-            module(x.clone())
+            module(*(x.clone() for x in inputs))
             before = {name: tensor.clone() for name, tensor in module.named_buffers()}
-            module(*random_like((x,)))
+            module(*random_like(inputs))
         except UserError:
             raise
         except Exception as error:
             raise UserError(
                 f"the network {type(module).__name__} fails on inputs like the example: "
                 f"{first_line(error)}\n"
-                f"  in a batch {list(x.shape)} of {x.dtype}"
+                "  in a batch " + " and ".join(f"{list(x.shape)} of {x.dtype}" for x in inputs)
             ) from error
     after = dict(module.named_buffers())
     for buffer, tensor in before.items():
@@ -219,13 +241,13 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return alike and bool(((one == other) | ((one != one) & (other != other))).all())
 
 
-def _takes(module: nn.Module, x: torch.Tensor) -> bool:
+def _takes(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> bool:
     """Whether a network takes this batch; it takes that of its example."""
     import torch
 
     try:
         with torch.no_grad():
-            module(x.clone())
+            module(*(x.clone() for x in inputs))
     except Exception as error:  # whatever its code raises
         logging.getLogger(__name__).debug("for one size of the batch: %s", error)
         return False

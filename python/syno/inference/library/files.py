@@ -5,8 +5,6 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
 from syno._util.errors import UserError
@@ -14,7 +12,7 @@ from syno.codegen.export import files
 from syno.codegen.export.cpp_files import function_name
 from syno.codegen.export.formats import Exported, ExportSubject, Format
 from syno.codegen.export.isolated import IsolatedRun, run_program
-from syno.codegen.export.programs import examples_of_all
+from syno.codegen.export.programs import array, examples_of_all
 from syno.inference.library.load import compiled
 from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
@@ -32,23 +30,24 @@ library, said = ctypes.CDLL(sys.argv[1]), np.load(sys.argv[3], allow_pickle=Fals
 name = str(said["name"])
 create, run, error = (getattr(library, f"{name}_{what}") for what in ("create", "run", "error"))
 create.restype, error.restype = ctypes.c_void_p, ctypes.c_char_p
-outputs = int(said["outputs"])
-run.argtypes = [ctypes.c_void_p] * (2 + outputs) + [ctypes.c_long, ctypes.c_int]
+inputs, outputs = int(said["inputs"]), int(said["outputs"])
+run.argtypes = [ctypes.c_void_p] * (1 + inputs + outputs) + [ctypes.c_long, ctypes.c_int]
 network = create(sys.argv[2].encode())
 assert network, error().decode()
 worst, count, batches = 0.0, 0, []
 for number in range(int(said["examples"])):
-    x, expected = said[f"x{number}"], [said[f"y{number}_{k}"] for k in range(outputs)]
+    x = [said[f"x{number}_{k}"] for k in range(inputs)]
+    expected = [said[f"y{number}_{k}"] for k in range(outputs)]
     for threads in (1, 2):
         y = [np.zeros_like(each) for each in expected]
-        places = [each.ctypes.data for each in (x, *y)]
-        assert run(network, *places, len(x), threads) == 0, error().decode()
+        places = [each.ctypes.data for each in (*x, *y)]
+        assert run(network, *places, len(x[0]), threads) == 0, error().decode()
         for one, other in zip(y, expected):
             off = np.abs(one - other).max() / max(np.abs(other).max(), 1e-30)
             assert off <= @TOLERANCE@, f"off by {off:.1e} of the largest output"
             worst = max(worst, off)
     count += sum(each.size for each in y)
-    batches.append(str(len(x)))
+    batches.append(str(len(x[0])))
 print(
     f"right: {count} outputs at batch sizes {', '.join(batches)}, largest error {worst:.1e} of the "
     "largest"
@@ -61,7 +60,7 @@ class CppNetwork(Format):
 
     name = "cpp-network"
     suffix = ".cpp"
-    networks = True
+    networks = several_inputs = True
     folds = True
     precisions = PRECISIONS
     emitter = "cpp"
@@ -77,7 +76,7 @@ class CppNetwork(Format):
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
         net = subject.module if subject.layer is None else subject.layer
         source = emit(
-            lower(prepare_sample(net, subject.x).graph),
+            lower(prepare_sample(net, *subject.inputs).graph),
             function_name(code),
             subject.precision,
             tuned=subject.tuned,
@@ -98,11 +97,10 @@ class CppNetwork(Format):
         found = examples_of_all(subject)
         said: dict[str, ArrayLike] = {"name": function_name(exported.code)}
         said["examples"] = len(found)
-        said |= {f"x{i}": _array(x) for i, (x, _) in enumerate(found)}
-        said |= {
-            f"y{i}_{k}": _array(y) for i, (_, ys) in enumerate(found) for k, y in enumerate(ys)
-        }
-        said["outputs"] = len(found[0][1])
+        said |= {"inputs": len(found[0][0]), "outputs": len(found[0][1])}
+        for number, (inputs, results) in enumerate(found):
+            said |= {f"x{number}_{k}": array(x) for k, x in enumerate(inputs)}
+            said |= {f"y{number}_{k}": array(y) for k, y in enumerate(results)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
             files.save_arrays(path, said)
@@ -111,7 +109,3 @@ class CppNetwork(Format):
 
 
 FORMATS = {"cpp-network": CppNetwork()}
-
-
-def _array(tensor: torch.Tensor) -> np.ndarray:
-    return np.ascontiguousarray(tensor.detach().numpy())

@@ -76,10 +76,11 @@ class TvmNetworkFile(Format):
                 "schedules of TVM are for one size of the batch\n  expected: --batch N, as they "
                 "were tuned with"
             )
+        (x,) = subject.inputs
         databases = () if subject.schedules is None else databases_below(subject.schedules)
         executable, _, _ = compiled(
             subject.module if subject.layer is None else subject.layer,
-            subject.x[:1] if subject.batch else subject.x,
+            x[:1] if subject.batch else x,
             device_target(target, 1),
             any_batch=subject.batch,
             databases=databases,
@@ -95,7 +96,7 @@ class TvmNetworkFile(Format):
             )
         found = examples(subject)
         said = {"examples": np.array(len(found))}
-        said |= {f"x{i}": np.ascontiguousarray(x.numpy()) for i, (x, _) in enumerate(found)}
+        said |= {f"x{i}": np.ascontiguousarray(x.numpy()) for i, ((x,), _) in enumerate(found)}
         said |= {f"y{i}": np.ascontiguousarray(y.numpy()) for i, (_, y) in enumerate(found)}
         with tempfile.TemporaryDirectory(prefix="syno-export-") as folder:
             path = Path(folder) / "examples.npz"
