@@ -61,7 +61,7 @@ class FakeLayers(Fake):
     def prepare(
         self, net: nn.Module, example: torch.Tensor, threads: int
     ) -> Callable[[], torch.Tensor]:
-        return engine.Layered(super().prepare(net, example, threads), lambda: 0.25)
+        return engine.Prepared(super().prepare(net, example, threads), lambda: 0.25)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, fake: Fake) -> None:
@@ -321,7 +321,7 @@ def test_engines_of_syno_know_the_time_of_their_layers(name: str) -> None:
     shares = {}
     for kind, net in {"layers": mostly.eval(), "functions": Slow().eval()}.items():
         run = engine.get(name).prepare(net, x, 1)
-        assert isinstance(run, engine.Layered)
+        assert isinstance(run, engine.Prepared)
         expected = run().clone()
         shares[kind] = min(run.outside() for _ in range(9))
         assert torch.equal(run(), expected)

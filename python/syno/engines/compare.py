@@ -18,7 +18,7 @@ from syno._util.tensors import check_network, dense, described
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.engines import engine as engines
-from syno.engines.engine import FLOAT32, Engine, Layered, Outputs
+from syno.engines.engine import FLOAT32, Engine, Outputs, Prepared
 from syno.measure.timing import (
     PAUSE,
     Controls,
@@ -191,9 +191,9 @@ def compare_engines(
             [*calls.values(), control(), stream()], rounds, pause=PAUSE
         )
         shares = {
-            pair: _outside(call, rounds)
+            pair: _outside(call, call.outside, rounds)
             for pair, call in calls.items()
-            if isinstance(call, Layered)
+            if isinstance(call, Prepared) and call.outside is not None
         }
     progress(total, total, "done")
     by_pair = dict(zip(calls, seconds, strict=True))
@@ -249,13 +249,13 @@ def computed(name: str, net: nn.Module, example: torch.Tensor) -> list[torch.Ten
     return [each.clone() for each in several]
 
 
-def _outside(call: Layered, rounds: int) -> float:
+def _outside(call: Callable[[], Outputs], outside: Callable[[], float], rounds: int) -> float:
     """The median share of the time outside of layers, each after a call without a clock."""
     shares = []
     for _ in range(rounds):
         time.sleep(PAUSE)
         call()
-        shares.append(call.outside())
+        shares.append(outside())
     return statistics.median(shares)
 
 

@@ -76,15 +76,19 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Layered:
-    """A prepared network that knows the time of its layers.
+class Prepared:
+    """A prepared network, and what its engine knows of it.
 
     run: runs the network; outside: runs it, and returns the share of the time that is not spent in
-    kernels of layers, measured in that run.
+    kernels of layers, measured in that run. load_s: seconds in which a network that was compiled
+    or written before is loaded; size: bytes of the files that are loaded then. None where an engine
+    does not know it.
     """
 
     run: Callable[[], Outputs]
-    outside: Callable[[], float]
+    outside: Callable[[], float] | None = None
+    load_s: float | None = None
+    size: int | None = None
 
     def __call__(self) -> Outputs:
         """The outputs of the network."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from syno.engines.engine import (
     INT8,
     Engine,
     Outputs,
+    Prepared,
     missing_packages,
     one_or_several,
 )
@@ -39,9 +41,14 @@ class _OnnxEngine(Engine):
 
     def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return a call of the ONNX model of the network."""
-        array = example.numpy()
-        run = self.load(_model(net, example, self.precision), array, threads)
-        return lambda: one_or_several([torch.from_numpy(each) for each in run(array)])
+        array, model = example.numpy(), _model(net, example, self.precision)
+        began = time.perf_counter()
+        run = self.load(model, array, threads)
+        return Prepared(
+            lambda: one_or_several([torch.from_numpy(each) for each in run(array)]),
+            load_s=time.perf_counter() - began,
+            size=len(model),
+        )
 
     def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], list[Array]]:
         """Return a function that runs an ONNX model. UserError if it does not run."""

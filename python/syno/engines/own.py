@@ -13,9 +13,10 @@ from torch import nn
 from syno import inference
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.native import no_compiler
-from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Layered, Outputs, one_or_several
+from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Outputs, Prepared, one_or_several
 from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
+from syno.inference.library.load import compiled
 
 
 class SynoEngine(Engine):
@@ -32,13 +33,13 @@ class SynoEngine(Engine):
         """Return the compiled network, whose output was compared with the original's."""
         # Parameters in inference mode are of another kind, which cannot be traced.
         with torch.inference_mode(False):
-            compiled = inference.compile(net, example.clone())
+            made = inference.compile(net, example.clone())
 
         def run() -> Outputs:
-            found: Outputs = compiled(example)
+            found: Outputs = made(example)
             return found
 
-        return Layered(run, lambda: _outside(compiled, example))
+        return Prepared(run, lambda: _outside(made, example))
 
 
 class Library(Engine):
@@ -71,7 +72,12 @@ class Library(Engine):
                 tuned=True,
             )
             written = CppNetwork().write(subject, Path(folder) / "network.cpp")
+            assert written.weights is not None
+            files = (Path(compiled(written.code)._name), written.weights)
+            began = time.perf_counter()
             library = inference.load(written.code, written.weights)
+            load_s = time.perf_counter() - began
+            size = sum(path.stat().st_size for path in files)
         array = example.numpy()
 
         def outside() -> float:
@@ -84,7 +90,7 @@ class Library(Engine):
             several = found if isinstance(found, list) else [found]
             return one_or_several([torch.from_numpy(each) for each in several])
 
-        return Layered(run, outside)
+        return Prepared(run, outside, load_s, size)
 
 
 def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:

@@ -71,6 +71,8 @@ def command(given: _Arguments) -> int:
     for setting in found.settings():
         output.echo(tables.heading(found, setting))
         output.show(tables.times_table(found, setting))
+        output.echo("until the first call / to load again / files / memory of the process")
+        output.show(tables.start_table(found, setting))
     for line in tables.failures(found):
         output.echo(line)
     return framework.OK if found.visits else framework.NEGATIVE

@@ -47,6 +47,8 @@ def test_engines_run_the_detector(name, monkeypatch):
     each = found.engines[name]
     assert each.reason == "" and each.error < 1e-4
     assert 0 < each.low_ms <= each.median_ms <= each.high_ms
+    assert each.prepare_s > 0 and each.load_ms > 0 and each.size_mb > 0
+    assert each.memory_mb is not None
 
 
 def test_the_ratio_is_to_the_fastest_rival_by_the_least_median():
@@ -58,6 +60,19 @@ def test_the_ratio_is_to_the_fastest_rival_by_the_least_median():
     (row,) = tables.times_table(found, SMALL)
     assert row == ("one", "6", "3 (5)", "2.5", "2", "1.50x", "1e-06")
     assert tables.heading(found, SMALL).endswith("geometric mean over the best rival 1.50x")
+
+
+def test_the_table_of_starts_has_the_least_of_each_number():
+    visits = []
+    for repetition, (load, memory) in enumerate(((30.0, 50.0), (20.0, 60.0))):
+        visit, one = of("syno-cpp", 2.0, repetition=repetition)
+        each = dataclasses.replace(
+            one.engines["syno-cpp"], load_ms=load, size_mb=45.5, memory_mb=memory
+        )
+        visits.append((visit, dataclasses.replace(one, engines={"syno-cpp": each})))
+    found = NetworksTimes({}, [*visits, of("syno", 2.5)])
+    (row,) = tables.start_table(found, SMALL)
+    assert row == ("one", "1 s / – / – / –", "1 s / 20 ms / 45.5 MiB / 50 MiB")
 
 
 def test_a_file_is_read_as_it_was_written_and_gone_on_with(tmp_path, monkeypatch):

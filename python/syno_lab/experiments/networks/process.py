@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
 import torch
 
 from syno._util.errors import UserError, first_line
@@ -25,8 +26,11 @@ class EngineTime:
     """A network in an engine.
 
     median_ms, low_ms, high_ms: median and quartiles of the times; prepare_s: until it could be
-    called, compilation included; error: the largest difference from eager PyTorch, relative to the
-    largest output; reason: why it has no time, empty if it has one.
+    called, compilation included; load_ms: until one that was compiled or written before could be;
+    size_mb: of the files that are loaded then; memory_mb: what the process takes up more than
+    before the engine, after all calls, where the engine is alone; error: the largest difference
+    from eager PyTorch, relative to the largest output; reason: why it has no time, empty if it has
+    one. None where it is not known.
     """
 
     median_ms: float = 0.0
@@ -35,6 +39,9 @@ class EngineTime:
     prepare_s: float = 0.0
     error: float = 0.0
     reason: str = ""
+    load_ms: float | None = None
+    size_mb: float | None = None
+    memory_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,8 +65,10 @@ def measured(
     net, x = network(name), images(batch)
     calls: dict[str, Callable[[], object]] = {}
     found: dict[str, EngineTime] = {}
+    process = psutil.Process()
     with torch_threads(threads), torch.inference_mode():
         expected = computed(name, net, x)
+        before = process.memory_info().rss
         for each in names:
             began = time.perf_counter()
             try:
@@ -71,10 +80,21 @@ def measured(
                 found[each] = EngineTime(reason=first_line(refusal))
                 continue
             calls[each] = run
-            found[each] = EngineTime(prepare_s=took, error=error)
+            load_s, size = getattr(run, "load_s", None), getattr(run, "size", None)
+            found[each] = EngineTime(
+                prepare_s=took,
+                error=error,
+                load_ms=None if load_s is None else 1e3 * load_s,
+                size_mb=None if size is None else size / 2**20,
+            )
         *times, products, streams = interleaved(
             [*calls.values(), control(), stream()], rounds, pause=PAUSE
         )
+        if len(names) == 1:
+            more = (process.memory_info().rss - before) / 2**20
+            found = {
+                each: dataclasses.replace(time, memory_mb=more) for each, time in found.items()
+            }
     for each, seconds in zip(calls, times, strict=True):
         low, middle, high = (
             1e3 * one for one in statistics.quantiles(seconds, n=4, method="inclusive")

@@ -36,6 +36,46 @@ def heading(found: NetworksTimes, setting: Setting) -> str:
     return f"{images}, {threads}, milliseconds; geometric mean over the best rival {mean}"
 
 
+def start_table(found: NetworksTimes, setting: Setting) -> Table:
+    """A row for each network: what it takes to start, and the memory of each engine alone.
+
+    Cells are seconds until a network can be called for the first time, milliseconds to load what
+    was compiled or written before, MiB of its files, and MiB of the process.
+    """
+    return Table.of(
+        found.networks(setting),
+        ("network", str),
+        *(
+            (f"{engine}>", lambda name, engine=engine: _start(found, setting, name, engine))
+            for engine in (*RIVALS, *OWN)
+        ),
+    ).without_empty()
+
+
+def _start(found: NetworksTimes, setting: Setting, network: str, engine: str) -> str:
+    """The least of each number of the processes in which the engine was alone."""
+    alone = [
+        each
+        for each in found.alone(setting, network, engine)
+        if isinstance(each, EngineTime) and not each.reason
+    ]
+    if not alone:
+        return ""
+    return " / ".join(
+        [
+            f"{min(each.prepare_s for each in alone):.3g} s",
+            _least([each.load_ms for each in alone], "ms"),
+            _least([each.size_mb for each in alone], "MiB"),
+            _least([each.memory_mb for each in alone], "MiB"),
+        ]
+    )
+
+
+def _least(values: list[float | None], unit: str) -> str:
+    known = [each for each in values if each is not None]
+    return f"{min(known):.3g} {unit}" if known else numbers.MISSING
+
+
 def _cell(found: NetworksTimes, setting: Setting, network: str, engine: str) -> str:
     ms = found.ms(setting, network, engine)
     if ms is None:
