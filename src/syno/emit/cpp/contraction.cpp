@@ -21,6 +21,8 @@ constexpr double kFillShare = 0.1;
 constexpr double kMostLaneCost = 1.05;
 // Fewer terms side by side fill no vectors.
 constexpr std::int64_t kLeastInside = 8;
+// A tile is of one line where taps slide along lines: shorter ones would leave it narrow.
+constexpr std::int64_t kLeastLine = 4;
 // Pairs of rows need a third more weights: they pay where each weight meets so many columns, and where so much of the
 // products is left with the lanes that are not used.
 constexpr std::int64_t kLeastPairColumns = 96;
@@ -189,8 +191,9 @@ class Matcher {
     c_.block_rows = c_.columns.empty() ? 1 : extent(c_.columns[0]);
     Access read = data();
     std::vector<std::int64_t> extents = nest().extents();
-    if (!c_.columns.empty()) find_taps(read, extents);
     put_terms_inside();
+    if (!c_.columns.empty()) find_taps(read, extents, 0);
+    if (has_lines()) find_taps(read, extents, c_.columns.size() - 1);
     if (word_ > 1) make_words(read, extents);
     c_.can_pair = can_pair();
     c_.paired = c_.can_pair && tuning_.pairs != NestTuning::Switch::kOff;
@@ -204,14 +207,21 @@ class Matcher {
     build_fill(read, extents);
   }
 
-  // Slides: a summed axis on which the data depends through u = s*h + c*a alone, h the outermost column axis.
-  void find_taps(Access& read, std::vector<std::int64_t>& extents) {
+  // Whether tiles are parts of lines of the innermost column axis, so that taps slide along it, too.
+  bool has_lines() const {
+    return c_.terms_inside && c_.precision == Precision::kInt8 && c_.columns.size() > 1 &&
+           extent(c_.columns.back()) >= kLeastLine;
+  }
+
+  // Slides: a summed axis on which the data depends through u = s*h + c*a alone, h a column axis.
+  void find_taps(Access& read, std::vector<std::int64_t>& extents, std::size_t column) {
     for (std::size_t t = 0; t < c_.terms.size();) {
       if (word_ > 1 && c_.terms.size() == 1) return;  // words have terms
+      if (c_.terms_inside && t + 1 == c_.terms.size()) return;
       const int tap = c_.terms[t];
-      const auto slides = possible_slides(read, c_.columns[0], tap);
+      const auto slides = possible_slides(read, c_.columns[column], tap);
       const bool found = std::any_of(slides.begin(), slides.end(), [&](const auto& slide) {
-        return slide_tap(read, extents, tap, slide.first, slide.second);
+        return slide_tap(read, extents, tap, column, slide.first, slide.second);
       });
       if (found) {
         c_.terms.erase(c_.terms.begin() + static_cast<std::ptrdiff_t>(t));
@@ -222,9 +232,9 @@ class Matcher {
   }
 
   // With h = u - step * (a div phases), the data may depend on u and a mod phases alone, which is what is left of a.
-  bool slide_tap(Access& read, std::vector<std::int64_t>& extents, int tap, std::int64_t phases,
-                 std::int64_t step) {
-    const int place = c_.columns[0];
+  bool slide_tap(Access& read, std::vector<std::int64_t>& extents, int tap, std::size_t column,
+                 std::int64_t phases, std::int64_t step) {
+    const int place = c_.columns[column];
     const std::int64_t taps = extents[at(tap)];
     if (phases > 1 && taps <= phases) return false;
     const int turn = static_cast<int>(extents.size());  // a div phases
@@ -243,7 +253,7 @@ class Matcher {
     read = std::move(slid);
     extents = std::move(wider);
     c_.taps.push_back(tap);
-    c_.slides.push_back({step, phases, 0});
+    c_.slides.push_back({column, step, phases, 0});
     return true;
   }
 
@@ -313,7 +323,8 @@ class Matcher {
     c_.private_panel = false;
     const std::int64_t rows = extent(c_.columns[0]);
     const std::int64_t halo = extents[at(c_.columns[0])] - rows;
-    std::int64_t row_elements = c_.width() * c_.term_count();
+    std::int64_t row_elements = c_.term_count();
+    for (std::size_t c = 1; c < c_.columns.size(); ++c) row_elements *= extents[at(c_.columns[c])];
     for (const Contraction::Slide& slide : c_.slides) row_elements *= slide.phases;
     const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
     const std::int64_t weights = c_.row_count() * c_.term_count() * c_.tap_count();
@@ -411,11 +422,14 @@ class Matcher {
       const int axis = c_.taps[t];
       values[at(axis)] = add(nest().axes[at(axis)].name, c_.slides[t].phases);
     }
+    c_.panel_columns.clear();
+    for (std::size_t c = 0; c < c_.columns.size(); ++c)
+      c_.panel_columns.push_back(c == 0 ? panel_rows(extents) : extents[at(c_.columns[c])]);
     for (std::size_t c = 0; c < c_.columns.size(); ++c) {
       const int axis = c_.columns[c];
       const std::string& name = nest().axes[at(axis)].name;
       if (c > 0) {
-        values[at(axis)] = add(name, extent(axis));
+        values[at(axis)] = add(name, c_.panel_columns[c]);
         continue;
       }
       if (c_.paired) {
@@ -429,7 +443,7 @@ class Matcher {
     if (parts) values[at(c_.terms.back())] = values[at(c_.terms.back())] + add("part", word_);
     fill.outputs = fill.axes.size();
     std::int64_t elements =
-        c_.columns.empty() ? c_.point : panel_rows(extents) * c_.width() * c_.point;
+        c_.columns.empty() ? c_.point : c_.panel_step(0) * c_.panel_columns[0];
     for (std::size_t t = c_.taps.size(); t-- > 0;) {
       c_.slides[t].phase_elements = elements;
       elements *= c_.slides[t].phases;
@@ -469,6 +483,19 @@ std::int64_t Contraction::width() const {
 
 std::int64_t Contraction::block_columns() const {
   return paired ? (block_rows + 1) / 2 * width() : column_count() / blocks;
+}
+
+std::int64_t Contraction::line_columns() const {
+  const std::int64_t line = columns.empty() ? 1 : nest.axes[at(columns.back())].extent;
+  const bool along = std::any_of(slides.begin(), slides.end(),
+                                 [](const Slide& slide) { return slide.column > 0; });
+  return along ? line : block_columns();
+}
+
+std::int64_t Contraction::panel_step(std::size_t column) const {
+  std::int64_t step = point;
+  for (std::size_t c = column + 1; c < columns.size(); ++c) step *= panel_columns[c];
+  return step;
 }
 
 std::int64_t Contraction::block_elements() const {

@@ -6,8 +6,9 @@
 //   columns  axes of the result that the data alone has        side by side, without a gap
 //   slices   the other axes of the data alone                  a product each, with the same weight
 //   terms    summed axes                                       places in the data
-//   taps     summed axes that slide over the outermost column axis: an offset, no copy. Of u = s*h + c*a with c dividing
-//            s every s/c-th a slides; the panel has the data of the others beside it
+//   taps     summed axes that slide over the outermost column axis, and over the innermost one where vectors lie over
+//            rows of words: an offset, no copy. Of u = s*h + c*a with c dividing s every s/c-th a slides; the panel has the
+//            data of the others beside it
 //
 // Data that already lies like this is read in place. Otherwise it is copied into a panel with everything that is
 // expensive taken care of: masks become zeros, rotations and quotients choose what is copied. A cheap producer of the
@@ -40,7 +41,9 @@ struct Contraction {
   std::vector<int> taps;
   /// By tap axis: how it slides.
   struct Slide {
-    /// Columns of the outermost axis that `phases` steps of the tap are.
+    /// Over which of the columns.
+    std::size_t column = 0;
+    /// Columns of that axis that `phases` steps of the tap are.
     std::int64_t step = 1;
     /// Taps so far apart read the same data.
     std::int64_t phases = 1;
@@ -54,6 +57,8 @@ struct Contraction {
   bool paired = false;
   bool can_pair = false;
   Precision precision = Precision::kFloat32;
+  /// By column axis: its extent in the panel of a block, with what taps slide over.
+  std::vector<std::int64_t> panel_columns;
   /// Data between neighbouring columns; in a panel the terms of a word, or the number of terms where they lie inside of
   /// columns.
   std::int64_t point = 1;
@@ -81,6 +86,10 @@ struct Contraction {
   std::int64_t width() const;
   /// Columns of a block; of each pair of rows one.
   std::int64_t block_columns() const;
+  /// Columns that lie side by side in the data: those of a block, or of a line where taps slide along it.
+  std::int64_t line_columns() const;
+  /// Data between the places of neighbouring elements of a column axis in the panel.
+  std::int64_t panel_step(std::size_t column) const;
   /// Elements of the panel of one block of one group and slice.
   std::int64_t block_elements() const;
 };

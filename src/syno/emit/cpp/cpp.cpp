@@ -54,7 +54,8 @@ class Emitter {
         const bool is_last = !phases_[p].contraction && ends(p);
         const int channel = epilogue_.uses_channels() ? static_cast<int>(channel_place()) : -1;
         print_rows(out_, program_, *phases_[p].rows, rows_name(p),
-                   {operand_elements(*phases_[p].rows), is_last, channel});
+                   {operand_elements(*phases_[p].rows), is_last, channel,
+                    phases_[p].contraction.has_value()});
         out_.line();
       }
       if (phases_[p].contraction) {
@@ -193,6 +194,8 @@ class Emitter {
     constant("kTaps", c.tap_count());
     constant("kBlock", c.block_columns());
     constant("kPoint", c.point);
+    constant("kLine", c.line_columns());
+    constant("kLineStep", c.line_columns() < c.block_columns() ? c.panel_step(c.columns.size() - 2) : 0);
     constant("kPairWidth", c.paired ? c.width() : 0);
     if (c.paired) constant("kPairRows", c.block_rows);
     out_.line("using Words = " + std::string(words_type(c.precision)) + ";");
@@ -256,7 +259,7 @@ class Emitter {
         const std::int64_t extent = c.nest.axes[at(c.taps[a])].extent;
         const Contraction::Slide& slide = c.slides[a];
         const std::int64_t tap = rest % extent;
-        place += tap / slide.phases * slide.step * c.width() * c.point +
+        place += tap / slide.phases * slide.step * c.panel_step(slide.column) +
                  tap % slide.phases * slide.phase_elements;
         rest /= extent;
       }

@@ -58,6 +58,11 @@ class RowPrinter {
       if (uses_lane(o) && !is_strided(o) && !rotation(o)) print_places(o);
     }
     open_rows();
+    if (is_copy()) {
+      copy();
+      for (int block = 0; block < 3; ++block) out_.dedent().line("}");
+      return;
+    }
     // The masks of the ends of a row become constants.
     if (rows_.window >= 0 && length <= kMostUnrolledRow && sum_count() <= kMostUnrolled) unroll();
     out_.line("for (long v = 0; v < kLength; v += kParts * kLanes) {").indent();
@@ -122,6 +127,34 @@ class RowPrinter {
 
   bool is_strided(std::size_t operand) const {
     return cpp::is_strided(addresses_[operand], nest().operands[operand], rows_.lane);
+  }
+
+  // Whether rows are stored as they are read, with zeros where nothing may be read.
+  bool is_copy() const {
+    if (addresses_.size() != 1 || rows_.lane < 0 || rows_.tile >= 0 || rows_.part >= 0) return false;
+    if (ends_.epilogue || nest().scale != 1 || nest().axes.size() != nest().outputs) return false;
+    const Element from = ends_.operands.empty() ? Element::kFloat32 : ends_.operands[0];
+    if (from != rows_.target || (from == Element::kCode && !ends_.same_codes)) return false;
+    const bool side_by_side = is_linear(stored_, rows_.lane) && stored_.coefficient(rows_.lane) == 1;
+    return side_by_side && uses_lane(0) && is_strided(0) &&
+           addresses_[0].coefficient(rows_.lane) == 1;
+  }
+
+  void copy() {
+    std::vector<std::string> tests;
+    for (const Condition& condition : conditions_[0]) {
+      if (!condition.index.depends_on(rows_.lane))
+        tests.push_back(test(text(0, condition.index), condition.extent));
+    }
+    bounds(0);
+    const std::string to = "to + (" + text(without(stored_, rows_.lane)) + ")";
+    const std::string copied = "copy_row<kLength>(" + to + ", from0, first0, last0);";
+    if (tests.empty()) {
+      out_.line(copied);
+      return;
+    }
+    out_.line("if (" + join(tests, " && ") + ") " + copied);
+    out_.line("else copy_row<kLength>(" + to + ", from0, 0, 0);");
   }
 
   // A loop over runs of the innermost axis, and one over such a run: what does not depend on that axis is computed once.

@@ -17,6 +17,8 @@ struct RowEnds {
   bool epilogue = false;
   /// The dimension of the result, in the order of memory, that its channels are of; -1: it has none.
   int channel = -1;
+  /// Codes are stored with the zero and the scale that they are read with.
+  bool same_codes = false;
 };
 
 /// static void NAME(const float* a0, ..., float* to, long begin, long end): iterations [begin, end). Pointers of other

@@ -9,7 +9,8 @@ std::string_view contractions_runtime_text() {
 // C is a struct that describes one:  y[row][column] = sum over terms k and taps t of weight * data
 //   kGroups, kRows, kColumns, kTerms, kTaps     extents; each group has weights of its own
 //   Words                                       what is multiplied: Floats, Pairs or Quads
-//   kPoint                                      data of column n stands at n * kPoint
+//   kPoint                                      data of column n of a line stands at n * kPoint
+//   kLine, kLineStep                            columns of a line, and data between neighbouring lines
 //   term(k), tap(t)                             places in the data
 //   row(m), column(n)                           places in the result
 //   weight(w, group, m, k, t)                   an element of the weight
@@ -37,7 +38,7 @@ struct TilesOf<C, std::void_t<typename C::Chosen>> : C::Chosen {};
 template <class C>
 struct Tiling {
   using Own = TilesOf<C>;
-  static constexpr long kWideRows = 2 * kLanes;
+  static constexpr long kWideRows = (C::Words::kTerms == 4 ? 4 : 2) * kLanes;
   static constexpr long kPadded = ceil_divide(C::kBlock, kLanes) * kLanes;
   static constexpr double kColumnCost = double(kPadded) / double(C::kBlock);
   static constexpr double kRowCost =
@@ -248,7 +249,11 @@ inline void pair_tile(const float* data, const float* weights, Y y, long tile, l
   }
 }
 
-constexpr long kMostPoints = kRegisters == 32 ? 13 : 6;
+// Columns of a tile whose rows are so many vectors.
+constexpr long most_points(long vectors) {
+  if (vectors > 2) return kRegisters == 32 ? 28 / vectors : 12 / vectors;
+  return kRegisters == 32 ? 13 : 6;
+}
 
 // N columns, and rows in vectors.
 template <class C, int N, class Y, class E>
@@ -276,7 +281,7 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
         // Weights stream by once; the processor's own prefetch ends at each page.
         __builtin_prefetch(weights + kAhead + v * kLanes);
         w[v] = W::load_words(weights + v * kLanes);
-        SYNO_HOLD(w[v]);
+        if constexpr (W::kTerms < 4) SYNO_HOLD(w[v]);
       }
 #pragma GCC unroll 16
       for (int n = 0; n < N; ++n) {
@@ -327,13 +332,16 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
 template <class C>
 struct Block {
   using T = Tiling<C>;
-  static constexpr long kWidth = T::kOverColumns ? ceil_divide(C::kBlock, kLanes) : C::kBlock;
+  static constexpr long kWidth = T::kOverColumns ? ceil_divide(C::kBlock, kLanes) : C::kLine;
   static constexpr long kAcross =
       ceil_divide(kWidth, T::Own::kWidth != 0 ? T::Own::kWidth
                           : T::kPaired        ? kPairVectors
                           : T::kOverColumns   ? kVectors
-                                              : kMostPoints);
-  static constexpr long kTiles = T::kRowTiles * kAcross;
+                                              : most_points(T::kTileRows / kLanes));
+  // Tiles of one row tile: those of all lines.
+  static constexpr long kLines = T::kOverColumns ? 1 : C::kBlock / C::kLine;
+  static constexpr long kAll = kAcross * kLines;
+  static constexpr long kTiles = T::kRowTiles * kAll;
   // Balanced: a tile has kNarrow or kWide vectors or columns.
   static constexpr int kNarrow = kWidth / kAcross, kWide = ceil_divide(kWidth, kAcross);
   // Weights that do not fit into a cache close by are read once: rows outside, columns inside.
@@ -342,7 +350,7 @@ struct Block {
 
   using Data = typename C::Words::Data;
   template <int N, class Y, class E>
-  static void tile(Data data, const float* weights, Y y, long row_tile_, long begin,
+  static void tile(Data data, const float* weights, Y y, long row_tile_, long line, long begin,
                    const E& epilogue) {
     if constexpr (T::kPaired) {
       pair_tile<C, N>(data, weights, y, row_tile_, begin * kLanes, epilogue);
@@ -357,7 +365,8 @@ struct Block {
       }
       column_tile<C, N>(data + n * C::Words::kTerms, weights, y + n, row_tile_, C::kBlock - n, skip, epilogue);
     } else {
-      row_tile<C, N>(data + begin * C::kPoint, weights, y, row_tile_, begin, epilogue);
+      row_tile<C, N>(data + (line * C::kLineStep + begin * C::kPoint), weights, y, row_tile_,
+                     line * C::kLine + begin, epilogue);
     }
   }
 
@@ -365,14 +374,15 @@ struct Block {
   static void run(Data data, const float* packed, Y y, long first, long last,
                   const E& epilogue = {}) {
     for (long i = first; i < last; ++i) {
-      const long row_tile_ = kRowsOutside ? i / kAcross : i % T::kRowTiles;
-      const long part = kRowsOutside ? i % kAcross : i / T::kRowTiles;
+      const long row_tile_ = kRowsOutside ? i / kAll : i % T::kRowTiles;
+      const long place = kRowsOutside ? i % kAll : i / T::kRowTiles;
+      const long line = place / kAcross, part = place % kAcross;
       const float* weights = packed + row_tile_ * T::kPackedTile;
       const long begin = kWidth * part / kAcross, end = kWidth * (part + 1) / kAcross;
       if (end - begin == kWide) {
-        tile<kWide>(data, weights, y, row_tile_, begin, epilogue);
+        tile<kWide>(data, weights, y, row_tile_, line, begin, epilogue);
       } else {
-        tile<kNarrow>(data, weights, y, row_tile_, begin, epilogue);
+        tile<kNarrow>(data, weights, y, row_tile_, line, begin, epilogue);
       }
     }
   }

@@ -121,6 +121,14 @@ inline Vector load_part(Codes from, long first, long last) {
 inline Vector load(Codes from) { return load_part(from, 0, kLanes); }
 // The nearest codes, ties to even; what lies outside becomes the least or the greatest code.
 inline IntVector codes_of(Vector v, const CodesOut& to) {
+#if defined(__AVX512F__)
+  // NaN and what is far below 0 become the least integer.
+  const __m512 bounded = _mm512_min_ps(_mm512_set1_ps(65536.0f), (__m512)(v * splat(to.factor)));
+  const __m512i codes = _mm512_add_epi32(_mm512_cvtps_epi32(bounded),
+                                         _mm512_set1_epi32(static_cast<int>(to.zero)));
+  return (IntVector)_mm512_min_epi32(_mm512_max_epi32(codes, _mm512_setzero_si512()),
+                                     _mm512_set1_epi32(255));
+#endif
   const Vector far = splat(65536.0f), round = splat(12582912.0f);  // 1.5 * 2^23
   v = v * splat(to.factor);
   v = v > -far ? v : -far;
@@ -130,18 +138,52 @@ inline IntVector codes_of(Vector v, const CodesOut& to) {
   v = v < splat(255.0f) ? v : splat(255.0f);
   return __builtin_convertvector(v, IntVector);
 }
+inline void store(CodesOut to, Vector v) {
+  const ByteVector bytes = __builtin_convertvector(codes_of(v, to), ByteVector);
+  std::memcpy(to.at, &bytes, sizeof bytes);
+}
 inline void store_part(CodesOut to, Vector v, long count) {
+  if (count >= kLanes) return store(to, v);
   if (count <= 0) return;
   const ByteVector bytes = __builtin_convertvector(codes_of(v, to), ByteVector);
-  std::memcpy(to.at, &bytes, static_cast<std::size_t>(least(count, kLanes)));
+#if defined(SYNO_BYTE_MASKS)
+  _mm_mask_storeu_epi8(to.at, (__mmask16)lanes_mask(0, count), (__m128i)bytes);
+#else
+  std::memcpy(to.at, &bytes, static_cast<std::size_t>(count));
+#endif
 }
-inline void store(CodesOut to, Vector v) { store_part(to, v, kLanes); }
 
 inline void put(Bfloat16* to, float v) {
   to->bits = narrowed(splat(v))[0];
 }
 inline void put(CodesOut to, float v) { *to.at = static_cast<std::uint8_t>(codes_of(splat(v), to)[0]); }
 inline void put(float* to, float v) { *to = v; }
+
+// The elements [first, last) of a row of kLength, and zeros in place of the others.
+template <long kLength, class T>
+inline void copy_bytes(T* to, const T* from, T zero, long first, long last) {
+  first = most(first, 0);
+  last = least(last, kLength);
+  if (first <= 0 && last >= kLength) {
+    std::memcpy(to, from, sizeof(T) * kLength);
+    return;
+  }
+  for (long i = 0; i < least(first, kLength); ++i) to[i] = zero;
+  if (last > first) std::memcpy(to + first, from + first, sizeof(T) * static_cast<std::size_t>(last - first));
+  for (long i = most(first, last); i < kLength; ++i) to[i] = zero;
+}
+template <long kLength>
+inline void copy_row(float* to, const float* from, long first, long last) {
+  copy_bytes<kLength>(to, from, 0.0f, first, last);
+}
+template <long kLength>
+inline void copy_row(Bfloat16* to, const Bfloat16* from, long first, long last) {
+  copy_bytes<kLength>(to, from, Bfloat16{0}, first, last);
+}
+template <long kLength>
+inline void copy_row(CodesOut to, Codes from, long first, long last) {
+  copy_bytes<kLength>(to.at, from.at, static_cast<std::uint8_t>(to.zero), first, last);
+}
 
 // Loads of any format, lane by lane where nothing better is known.
 template <class From>
@@ -300,7 +342,10 @@ struct Quads {
   }
   static void add(IntVector& sum, IntVector data, IntVector weights) {
 #if defined(__AVX512VNNI__)
-    sum = (IntVector)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)data, (__m512i)weights);
+    // The intrinsic makes GCC 12 copy or spill the sums of a tile, and so do sums of an array in its place.
+    IntVector own = sum;
+    asm("vpdpbusd %2, %1, %0" : "+v"(own) : "v"(data), "vm"(weights));
+    sum = own;
 #else
     for (int part = 0; part < 4; ++part) {
       const IntVector code = (IntVector)((BitVector)data >> (8 * part) & 0xff);
