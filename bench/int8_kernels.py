@@ -33,7 +33,12 @@ OPERATORS = {
     "operator-2": {"k": 3, "g": 4, "s": 2},
 }
 INSIDE = {"input_order": (0, 2, 3, 1), "output_order": (0, 2, 3, 1)}
-CODES = {"precision": "int8", "input_format": "uint8", "output_format": "uint8"}
+CODES = {
+    "precision": "int8",
+    "input_format": "uint8",
+    "output_format": "uint8",
+    "value_format": "uint8",
+}
 FORMS = {
     "float32": {},
     "bfloat16": {"precision": "bfloat16", "input_format": "bfloat16", "output_format": "bfloat16"},
@@ -68,7 +73,7 @@ def kernel(name: str, channels: int, rows: int, form: str) -> tuple[Callable[[],
     sizes = {v: (sizes | wanted)[v] for v in operator.variables}
     options = {"epilogue": "scale+bias+relu", "channel": 1} | FORMS[form]
     plan = operator.plans(sizes, 1)[0]
-    source, _ = _core.emit_cpp(plan, name="k", **options)
+    source, manifest = _core.emit_cpp(plan, name="k", **options)
     library = find_compiler().library(source, FLAGS)
     library.k_packed_size.restype = library.k_workspace_size.restype = ctypes.c_long
     shapes, random = operator.shapes(sizes), np.random.default_rng(0)
@@ -89,6 +94,7 @@ def kernel(name: str, channels: int, rows: int, form: str) -> tuple[Callable[[],
     library.k_pack(pointers, ctypes.c_void_p(packed.ctypes.data))
     channel = np.concatenate(
         [np.zeros(channels), np.full(channels, 1e-3), [3, 0, 1, 5, 0.5]]
+        + [[128, 100, 0.01]] * len(json.loads(manifest).get("codes", []))
     ).astype(np.float32)
     given = [
         ctypes.c_void_p(each.ctypes.data) if each is not None else None

@@ -123,7 +123,7 @@ void bind_emit(nb::module_& m) {
          std::int64_t cache_floats, std::string epilogue, int channel,
          std::optional<std::vector<int>> input_order, std::optional<std::vector<int>> output_order,
          std::string precision, std::string input_format, std::string output_format,
-         std::string tuning) {
+         std::string value_format, std::string tuning) {
         const CppOptions options{
             .name = std::move(name),
             .formula = std::move(formula),
@@ -136,6 +136,7 @@ void bind_emit(nb::module_& m) {
             .precision = std::move(precision),
             .input_format = std::move(input_format),
             .output_format = std::move(output_format),
+            .value_format = std::move(value_format),
             .tuning = std::move(tuning),
         };
         return text_and_manifest(emit_cpp(plan, options));
@@ -144,7 +145,8 @@ void bind_emit(nb::module_& m) {
       "cache_floats"_a = CppOptions{}.cache_floats, "epilogue"_a = "",
       "channel"_a = CppOptions{}.channel, "input_order"_a = nb::none(),
       "output_order"_a = nb::none(), "precision"_a = "float32", "input_format"_a = "float32",
-      "output_format"_a = "float32", "tuning"_a = "", nb::call_guard<LongCall>(),
+      "output_format"_a = "float32", "value_format"_a = "float32", "tuning"_a = "",
+      nb::call_guard<LongCall>(),
       "A C++ translation unit with a plain C interface, and its manifest as JSON.\n\n"
       "cache_floats: number of floats in the cache of a core; larger tensors are processed in "
       "blocks.\n"
@@ -157,6 +159,8 @@ void bind_emit(nb::module_& m) {
       "input_format, output_format: how x, and y and residual, are stored: 'float32', with "
       "bfloat16 "
       "also 'bfloat16'; in int8 x is 'uint8', and y 'float32' or 'uint8'.\n"
+      "value_format: how what contractions give to others is stored: 'float32', in int8 also "
+      "'uint8'; the manifest lists these tensors as 'codes'.\n"
       "tuning: choices instead of those of the rules, such as '0: over=rows width=8'.");
   m.def("cpp_choices", &cpp_choices, "plan"_a, nb::call_guard<LongCall>(),
         "The nests of a plan in emitted C++, and what a tuning may choose of them, as JSON.");

@@ -36,10 +36,13 @@ std::string Manifest::json() const {
     for (const std::int64_t extent : shape) extents.push_back(std::to_string(extent));
     parts.push_back("{\"name\": " + quoted(name) + ", \"shape\": [" + join(extents, ", ") + "]}");
   }
+  std::vector<std::string> coded;
+  for (const std::string& name : codes) coded.push_back(quoted(name));
   return "{\"emitter\": " + quoted(emitter) + ", \"entry\": " + quoted(entry) +
          ", \"input\": " + dims_json(input) + ", \"output\": " + dims_json(output) +
          ", \"weights\": [" + join(parts, ", ") + "], \"macs\": " + std::to_string(macs) +
-         ", \"params\": " + std::to_string(params) + "}";
+         ", \"params\": " + std::to_string(params) +
+         (coded.empty() ? "" : ", \"codes\": [" + join(coded, ", ") + "]") + "}";
 }
 
 Manifest make_manifest(const Plan& plan, std::string emitter, std::string entry) {

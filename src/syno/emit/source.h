@@ -27,6 +27,8 @@ struct Manifest {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> weights;
   std::int64_t macs = 0;
   std::int64_t params = 0;
+  /// Names of the tensors between contractions that are stored as codes of 8 bits, in the order of their scales.
+  std::vector<std::string> codes;
 
   /// {"emitter": "pytorch", "entry": ..., "input": [{"name": "n", "extent": 1, "free": true}, ...], ...}
   std::string json() const;

@@ -109,6 +109,12 @@ class Matcher {
         c_.slices.push_back(axis);
       }
     }
+    if (c_.precision != Precision::kInt8) return;
+    // Codes of neighbouring rows are stored together.
+    const Index stored = flat_address(program_, nest(), nest().store);
+    std::stable_sort(c_.rows.begin(), c_.rows.end(), [&](int a, int b) {
+      return stored.coefficient(a) > stored.coefficient(b);
+    });
   }
 
   // Moves axes of the data from `slices` to `columns`: those that are stored side by side, innermost first.

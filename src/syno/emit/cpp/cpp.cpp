@@ -55,7 +55,7 @@ class Emitter {
         const int channel = epilogue_.uses_channels() ? static_cast<int>(channel_place()) : -1;
         print_rows(out_, program_, *phases_[p].rows, rows_name(p),
                    {operand_elements(*phases_[p].rows), is_last, channel,
-                    phases_[p].contraction.has_value()});
+                    is_of_data(phases_[p])});
         out_.line();
       }
       if (phases_[p].contraction) {
@@ -73,6 +73,12 @@ class Emitter {
 
   const LoopProgram& program() const { return schedule_.program; }
 
+  std::vector<std::string> codes() const {
+    std::vector<std::string> names;
+    for (const int buffer : codes_) names.push_back("t" + number(program_.buffer(buffer).number));
+    return names;
+  }
+
  private:
   // --- where things are -------------------------------------------------------------------------------------------
 
@@ -89,6 +95,7 @@ class Emitter {
       }
       if (in_packed(phase.store)) raw_[at(phase.store)] = true;
       const bool value = program_.buffer(phase.store).kind == BufferKind::kValue;
+      if (value && element_of(phase.store) == Element::kCode) codes_.push_back(phase.store);
       if (value && !in_packed(phase.store)) share(phase.store);
       if (phase.panel >= 0) {
         if (phase.contraction->private_panel) {
@@ -108,6 +115,12 @@ class Emitter {
     std::vector<Element> elements;
     for (const Access& operand : rows.nest.operands) elements.push_back(element_of(operand.buffer));
     return elements;
+  }
+
+  // Whether the rows fill a panel with what the contraction reads, and not with what is computed for it.
+  bool is_of_data(const Phase& phase) const {
+    return phase.contraction && phase.rows->nest.operands.size() == 1 &&
+           phase.rows->nest.operands[0].buffer == data_of(phase);
   }
 
   bool in_codes() const { return formats_.precision == Precision::kInt8; }
@@ -205,13 +218,17 @@ class Emitter {
 
     const Index columns = *part_of(stored, c.columns, count);
     const Index rows = *part_of(stored, c.rows, count);
-    const bool rows_side_by_side =
-        c.rows.size() == 1 && rows.is_affine() && rows.coefficient(c.rows[0]) == 1;
+    const std::int64_t run = row_run(c, rows);
+    const bool rows_side_by_side = run == c.row_count();
     out_.line("static constexpr bool kColumnsAreContiguous = " +
               std::string(columns_side_by_side(program_, c) ? "true" : "false") + ";");
     print_tiles(phases_[p].tuning);
     out_.line("static constexpr bool kRowsAreContiguous = " +
               std::string(rows_side_by_side ? "true" : "false") + ";");
+    constant("kRowRun", run);
+    const bool is_scaled = c.precision == Precision::kInt8 &&
+                           program_.buffer(nest.operands[c.data].buffer).kind == BufferKind::kValue;
+    out_.line("static constexpr bool kScaled = " + std::string(is_scaled ? "true" : "false") + ";");
 
     const bool by_rows = !ends(p) || !epilogue_.uses_channels() ||
                          std::none_of(c.columns.begin(), c.columns.end(), [&](int axis) {
@@ -240,6 +257,17 @@ class Emitter {
     out_.line("static long group(long s) { return s / " + number(c.product(c.slices)) + "; }");
     weight_function(c);
     out_.dedent().line("};");
+  }
+
+  // How many neighbouring rows lie side by side in the result.
+  static std::int64_t row_run(const Contraction& c, const Index& rows) {
+    std::int64_t run = 1;
+    for (std::size_t r = c.rows.size(); r-- > 0 && rows.is_affine();) {
+      if (rows.coefficient(c.rows[r]) != run) break;
+      run *= c.nest.axes[at(c.rows[r])].extent;
+      if (c.precision != Precision::kInt8 && c.rows.size() > 1) return 1;
+    }
+    return run;
   }
 
   // type Chosen: tiles that a tuning chooses.
@@ -315,7 +343,35 @@ class Emitter {
     }
     if (b.kind == BufferKind::kInput) return "x";
     if (b.kind == BufferKind::kOutput) return "y";
-    return "shared + " + number(offsets_[at(buffer)]);
+    const std::string start = "shared + " + number(offsets_[at(buffer)]);
+    if (element_of(buffer) != Element::kCode) return start;
+    return "Codes{reinterpret_cast<const std::uint8_t*>(" + start + "), " + zero_of(buffer) + ", " +
+           scale_of(buffer) + "}";
+  }
+  // The same for what is stored there.
+  std::string target_of(int buffer) const {
+    if (program_.buffer(buffer).kind != BufferKind::kValue || element_of(buffer) != Element::kCode)
+      return place_of(buffer);
+    return "CodesOut{reinterpret_cast<std::uint8_t*>(shared + " + number(offsets_[at(buffer)]) +
+           "), " + zero_of(buffer) + ", " + factor_of(buffer) + "}";
+  }
+
+  // Of codes: what their numbers are counted from, the step from one to the next, and 1 / step. Those of x count as
+  // integers: its scale is in that of the epilogue.
+  std::string code_value(int buffer, std::int64_t which) const {
+    const auto found = std::find(codes_.begin(), codes_.end(), buffer);
+    ensure(found != codes_.end(), "emit_cpp: codes without a scale");
+    return "codes[" + number(3 * (found - codes_.begin()) + which) + "]";
+  }
+  bool is_input(int buffer) const { return program_.buffer(buffer).kind == BufferKind::kInput; }
+  std::string zero_of(int buffer) const {
+    return is_input(buffer) ? "x.zero" : code_value(buffer, 0);
+  }
+  std::string scale_of(int buffer) const {
+    return is_input(buffer) ? "1.0f" : code_value(buffer, 1);
+  }
+  std::string factor_of(int buffer) const {
+    return is_input(buffer) ? "1.0f" : code_value(buffer, 2);
   }
 
   // Where the dimension of the channels comes in the order of memory.
@@ -366,7 +422,7 @@ class Emitter {
       const Phase& phase = phases_[p];
       if (in_packed(phase.store)) continue;
       if (!phase.contraction) {
-        lines.push_back({share_rows(p, place_of(phase.store))});
+        lines.push_back({share_rows(p, target_of(phase.store))});
       } else if (phase.panel >= 0 && phase.contraction->private_panel) {
         lines.push_back(blocks_with_panels(p));
       } else {
@@ -381,6 +437,7 @@ class Emitter {
               std::string(source_type(formats_.input)) +
               " x, [[maybe_unused]] const float* packed,");
     if (!epilogue_.empty()) out_.line("           const Output& epilogue,");
+    if (!codes_.empty()) out_.line("           const float* codes,");
     out_.line("           [[maybe_unused]] " + std::string(target_type(formats_.output)) +
               " y, [[maybe_unused]] float* shared, [[maybe_unused]] float* own,")
         .line("           const Team& team) {")
@@ -401,14 +458,20 @@ class Emitter {
       case Element::kFloat32: return start;
       case Element::kBfloat16: return "reinterpret_cast<Bfloat16*>(" + start + ")";
       case Element::kCode:
-        return "CodesOut{reinterpret_cast<std::uint8_t*>(" + start + "), x.zero, 1.0f}";
+        return "CodesOut{reinterpret_cast<std::uint8_t*>(" + start + "), " +
+               zero_of(data_of(phase)) + ", " + factor_of(data_of(phase)) + "}";
     }
     return start;
   }
   // The same for what multiplies it.
   std::string panel_source(const Phase& phase, const std::string& start) const {
     if (element_of(phase.panel) != Element::kCode) return panel_target(phase, start);
-    return "Codes{reinterpret_cast<std::uint8_t*>(" + start + "), x.zero, 1.0f}";
+    return "Codes{reinterpret_cast<std::uint8_t*>(" + start + "), " + zero_of(data_of(phase)) +
+           ", " + scale_of(data_of(phase)) + "}";
+  }
+  // What a contraction multiplies, which its panel has in another order.
+  static int data_of(const Phase& phase) {
+    return phase.contraction->nest.operands[phase.contraction->data].buffer;
   }
 
   std::string panel_start(const Phase& phase) const {
@@ -430,7 +493,7 @@ class Emitter {
     const std::string data = phase.panel >= 0 ? panel_source(phase, panel_start(phase))
                                               : place_of(c.nest.operands[c.data].buffer);
     return "run_blocks<" + contract_name(p) + ">(" + data + ", " + packed_of(p) + ", " +
-           place_of(phase.store) + ", team" + (ends(p) ? ", epilogue);" : ");");
+           target_of(phase.store) + ", team" + (ends(p) ? ", epilogue);" : ");");
   }
 
   // Each thread fills panels of its own.
@@ -451,7 +514,7 @@ class Emitter {
                            panel_target(phase, "own") + " - unit * " + number(c.block_elements()),
                            "unit * " + rows, "(unit + 1) * " + rows),
         "    Block<" + name + ">::run(" + panel_source(phase, "own") + ", " + packed_of(p) + " + " +
-            name + "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + place_of(phase.store) +
+            name + "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + target_of(phase.store) +
             " + " + name + "::result(slice) + block * " + number(block) + ", 0, Block<" + name +
             ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
         "}",
@@ -517,6 +580,7 @@ class Emitter {
                                                       : "nullptr";
       text += options_.name + "_detail::Output{channel, " + residual + ", " + y + "}, ";
     }
+    if (!codes_.empty()) text += "channel + " + number(values + 5) + ", ";
     return text + y;
   }
 
@@ -563,6 +627,8 @@ class Emitter {
   const Formats& formats_ = schedule_.formats;
   const LoopProgram& program_ = schedule_.program;
   const std::vector<Phase>& phases_ = schedule_.phases;
+  /// Buffers between contractions that are codes, in the order of their values behind those of channels.
+  std::vector<int> codes_;
   /// By buffer: where it stands in the workspace, or in the packed weights.
   std::vector<std::int64_t> offsets_;
   std::vector<bool> raw_;
@@ -577,7 +643,9 @@ class Emitter {
 Source emit_cpp(const Plan& plan, const CppOptions& options) {
   cpp::Emitter emitter(plan, options);
   std::string text = emitter.run();
-  return {std::move(text), make_manifest(plan, emitter.program(), "cpp", options.name)};
+  Manifest manifest = make_manifest(plan, emitter.program(), "cpp", options.name);
+  manifest.codes = emitter.codes();
+  return {std::move(text), std::move(manifest)};
 }
 
 std::string cpp_runtime() {

@@ -51,6 +51,9 @@ struct CppOptions {
   /// "float32" and "uint8".
   std::string input_format = "float32";
   std::string output_format = "float32";
+  /// How what a contraction gives to others is stored: "float32"; in int8 also "uint8", which the contractions behind it
+  /// multiply as codes.
+  std::string value_format = "float32";
   /// Choices instead of those of the rules (tuning.h), such as "0: over=rows width=8"; empty for none.
   std::string tuning;
 };

@@ -10,7 +10,8 @@ namespace cpp {
 Formats parse_formats(const CppOptions& options) {
   const Formats formats{parse_precision(options.precision),
                         parse_element("input format", options.input_format),
-                        parse_element("output format", options.output_format)};
+                        parse_element("output format", options.output_format),
+                        parse_element("value format", options.value_format)};
   const Element own = panel_element(formats.precision);
   const auto fits = [&](Element element) { return element == own || element == Element::kFloat32; };
   const bool codes = formats.precision == Precision::kInt8 && formats.input != own;
@@ -20,6 +21,12 @@ Formats parse_formats(const CppOptions& options) {
         " do not fit the precision " + options.precision +
         "\n  expected: float32, with bfloat16 also bfloat16, and in int8 codes of uint8 "
         "as input");
+  }
+  const bool values = formats.values == Element::kFloat32 ||
+                      (formats.values == Element::kCode && formats.precision == Precision::kInt8);
+  if (!values) {
+    throw UserError("value format " + options.value_format + " does not fit the precision " +
+                    options.precision + "\n  expected: float32, and in int8 also uint8");
   }
   return formats;
 }
@@ -63,6 +70,8 @@ std::string cpp_header(const CppOptions& options) {
                : "") +
          (codes
               ? "/* Behind them: the zero of x, the zero and the scale of residual, the zero of y "
+                "and 1 / its scale;\n"
+                "   then of each tensor between contractions that is stored as codes its zero, its scale "
                 "and 1 / its scale. */\n"
               : "") +
          "/* threads: at most so many, from 1 to " + std::to_string(kMaxThreads) +

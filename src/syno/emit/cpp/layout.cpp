@@ -123,4 +123,42 @@ std::vector<std::size_t> layout(const LoopProgram& program, const LoopNest& prod
   return order;
 }
 
+std::vector<std::size_t> layout_of_codes(const LoopProgram& program, const LoopNest& producer,
+                                         const LoopNest& consumer) {
+  const int buffer = producer.store.buffer;
+  const std::size_t rank = producer.store.index.size();
+  const std::size_t first = program.batched ? 1 : 0;
+  const auto read = std::find_if(consumer.operands.begin(), consumer.operands.end(),
+                                 [&](const Access& each) { return each.buffer == buffer; });
+  // Whether the consumer has an axis that is this dimension and nothing else.
+  const auto is_plain = [&](std::size_t d) {
+    const Index& index = read->index[d];
+    const bool is_axis = index.constant() == 0 && index.terms().size() == 1 &&
+                         index.terms()[0].kind == Index::Kind::kAxis &&
+                         index.terms()[0].coefficient == 1;
+    if (!is_axis) return false;
+    for (std::size_t other = 0; other < rank; ++other) {
+      if (other != d && read->index[other].depends_on(index.terms()[0].axis)) return false;
+    }
+    return true;
+  };
+  // 0: of the data; 1: of the weights, and elsewhere in what the consumer reads; 2: of both; 3: of the weights alone.
+  const auto place = [&](std::size_t d) {
+    const int axis = axis_of(producer, d);
+    if (axis < 0) return 0;
+    bool in_data = false;
+    bool in_weights = false;
+    for (const Access& operand : producer.operands) {
+      if (!depends_on(operand, axis)) continue;
+      (program.buffer(operand.buffer).from_weights ? in_weights : in_data) = true;
+    }
+    return !in_weights ? 0 : !is_plain(d) ? 1 : in_data ? 2 : 3;
+  };
+  std::vector<std::size_t> order;
+  for (std::size_t d = 0; d < rank; ++d) order.push_back(d);
+  std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(first), order.end(),
+                   [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+  return order;
+}
+
 }  // namespace syno::cpp

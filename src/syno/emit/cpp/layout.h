@@ -14,4 +14,9 @@ namespace syno::cpp {
 std::vector<std::size_t> layout(const LoopProgram& program, const LoopNest& producer,
                                 const LoopNest& consumer, std::int64_t cache_floats);
 
+/// The same where what is stored are codes that `consumer` multiplies in words: summed axes of the weights lie inside, so
+/// that the producer stores, and the consumer reads, many of them side by side.
+std::vector<std::size_t> layout_of_codes(const LoopProgram& program, const LoopNest& producer,
+                                         const LoopNest& consumer);
+
 }  // namespace syno::cpp

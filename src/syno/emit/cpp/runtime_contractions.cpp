@@ -14,6 +14,8 @@ std::string_view contractions_runtime_text() {
 //   term(k), tap(t)                             places in the data
 //   row(m), column(n)                           places in the result
 //   weight(w, group, m, k, t)                   an element of the weight
+//   kRowRun                                     neighbouring rows that are side by side in the result
+//   kScaled                                     whether sums are multiplied with the scale of the data
 //   kChannelOfRow                               all columns of a row have one channel of the epilogue
 //   kPairWidth, kPairRows                       see pair_tile; 0 for contractions without pairs
 
@@ -123,6 +125,10 @@ inline void column_tile(typename C::Words::Data data, const float* weights, Y y,
       else sum[i][j] = Vector{};
     }
   weights += W::kHead * M;
+  const auto value = [&](int i, int j) {
+    if constexpr (C::kScaled) return W::value(sum[i][j]) * splat(data.scale);
+    else return W::value(sum[i][j]);
+  };
   for (long k = 0; k < C::kTerms; k += W::kTerms) {
     const auto from = data + C::term(k);
 #pragma GCC unroll 4
@@ -154,17 +160,17 @@ inline void column_tile(typename C::Words::Data data, const float* weights, Y y,
     if (count >= N * kLanes) {
       if (C::kInPlace && skip > 0) {
         float lanes[2 * kLanes] = {};
-        store(lanes, W::value(sum[i][0]));
+        store(lanes, value(i, 0));
         store_end(ends, to + skip, load(lanes + skip), kLanes - skip);
       } else {
-        store_end(ends, to, W::value(sum[i][0]));
+        store_end(ends, to, value(i, 0));
       }
 #pragma GCC unroll 16
-      for (int j = 1; j < N; ++j) store_end(ends, to + j * kLanes, W::value(sum[i][j]));
+      for (int j = 1; j < N; ++j) store_end(ends, to + j * kLanes, value(i, j));
     } else {
 #pragma GCC unroll 16
       for (int j = 0; j < N; ++j)
-        store_end(ends, to + j * kLanes, W::value(sum[i][j]), count - j * kLanes);
+        store_end(ends, to + j * kLanes, value(i, j), count - j * kLanes);
     }
   }
 }
@@ -255,6 +261,26 @@ constexpr long most_points(long vectors) {
   return kRegisters == 32 ? 13 : 6;
 }
 
+// Rows from `first` on, of which kRowRun lie side by side at a time.
+template <class C>
+inline void store_runs(CodesOut y, Vector v, long first, long count) {
+  count = least(count, kLanes);
+  if (first / C::kRowRun == (first + kLanes - 1) / C::kRowRun) {
+    store_part(y + C::row(first), v, count);
+    return;
+  }
+  std::uint8_t codes[kLanes];
+  store(CodesOut{codes, y.zero, y.factor}, v);
+  for (long i = 0, run; i < count; i += run) {
+    run = least(C::kRowRun - (first + i) % C::kRowRun, count - i);
+    std::memcpy((y + C::row(first + i)).at, codes + i, static_cast<std::size_t>(run));
+  }
+}
+template <class C>
+inline void store_runs(float* y, Vector v, long first, long count) {
+  for (long i = 0; i < least(count, kLanes); ++i) y[C::row(first + i)] = v[i];
+}
+
 // N columns, and rows in vectors.
 template <class C, int N, class Y, class E>
 inline void row_tile(typename C::Words::Data data, const float* weights, Y y, long tile, long n0,
@@ -293,6 +319,10 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
     }
   }
   const long rows = least(M, C::kRows - tile * M);
+  const auto value = [&](int n, int v) {
+    if constexpr (C::kScaled) return W::value(sum[n][v]) * splat(data.scale);
+    else return W::value(sum[n][v]);
+  };
   if (C::kRowsAreContiguous) {
     const Y start = y + C::row(tile * M);
     for (int v = 0; v < V; ++v) {
@@ -301,8 +331,12 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
       const auto ends = epilogue.template across<C::kChannelOfRow>(
           start + C::column(n0) + v * kLanes, count);
       for (int n = 0; n < N; ++n)
-        store_end(ends, start + C::column(n0 + n) + v * kLanes, W::value(sum[n][v]), count);
+        store_end(ends, start + C::column(n0 + n) + v * kLanes, value(n, v), count);
     }
+  } else if constexpr (C::kRowRun > 1 && std::is_same_v<E, Plain>) {
+    for (int v = 0; v < V; ++v)
+      for (int n = 0; n < N; ++n)
+        store_runs<C>(y + C::column(n0 + n), value(n, v), tile * M + v * kLanes, rows - v * kLanes);
   } else {
     // In registers: loads of what was just stored in pieces wait for one another.
 #pragma GCC unroll 4
@@ -311,7 +345,7 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
       for (int v = 0; v < V; ++v) {
         Vector turned[kLanes];
 #pragma GCC unroll 16
-        for (int n = 0; n < kLanes; ++n) turned[n] = from + n < N ? W::value(sum[from + n][v]) : Vector{};
+        for (int n = 0; n < kLanes; ++n) turned[n] = from + n < N ? value(from + n, v) : Vector{};
         transpose(turned);
         const long count = least(rows - v * kLanes, kLanes);
 #pragma GCC unroll 1

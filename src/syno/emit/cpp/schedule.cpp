@@ -76,6 +76,7 @@ class Scheduler {
     elements_[at(program_.input)] = formats_.input;
     elements_[at(program_.output)] = formats_.output;
     for (const auto& each : tuning_) check_nest(each.first);
+    if (formats_.values == Element::kCode) find_codes();
   }
 
   Schedule run() {
@@ -89,6 +90,18 @@ class Scheduler {
     if (at(nest) < program_.nests.size()) return;
     throw UserError("the tuning has the nest " + std::to_string(nest) +
                     "\n  expected: a number below " + std::to_string(program_.nests.size()));
+  }
+
+  // Contractions of codes whose results others read give codes, too.
+  void find_codes() {
+    for (const LoopNest& nest : program_.nests) {
+      const int buffer = nest.store.buffer;
+      if (program_.buffer(buffer).kind != BufferKind::kValue || program_.buffer(buffer).from_weights)
+        continue;
+      const LoopNest one = merged(program_, without_batch(program_, nest));
+      const std::optional<Contraction> found = matched(one, {});
+      if (found && found->precision == Precision::kInt8) elements_[at(buffer)] = Element::kCode;
+    }
   }
 
   // --- how intermediate tensors lie -------------------------------------------------------------------------------
@@ -106,7 +119,9 @@ class Scheduler {
       }
       if (readers.size() != 1) continue;
       const std::vector<std::size_t> order =
-          layout(program_, program_.nests[p], *readers[0], cache_floats_);
+          elements_[at(buffer)] == Element::kCode
+              ? layout_of_codes(program_, program_.nests[p], *readers[0])
+              : layout(program_, program_.nests[p], *readers[0], cache_floats_);
       if (!order.empty()) permute_buffer(program_, buffer, order);
     }
   }

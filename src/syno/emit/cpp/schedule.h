@@ -38,6 +38,8 @@ struct Formats {
   /// Of x, and of y and residual.
   Element input = Element::kFloat32;
   Element output = Element::kFloat32;
+  /// Of what contractions give to others.
+  Element values = Element::kFloat32;
 };
 
 struct Schedule {
