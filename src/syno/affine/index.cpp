@@ -147,12 +147,18 @@ void Index::join_parts() {
   for (std::size_t q = 0; q < terms_.size(); ++q) {
     if (terms_[q].kind != Kind::kQuotient) continue;
     for (std::size_t r = 0; r < terms_.size(); ++r) {
-      const bool parts =
-          terms_[r].kind == Kind::kRemainder && terms_[r].divisor == terms_[q].divisor &&
-          *terms_[r].of == *terms_[q].of &&
-          terms_[q].coefficient == multiply(terms_[r].coefficient, terms_[q].divisor);
-      if (!parts) continue;
-      const Index whole = *terms_[r].of * terms_[r].coefficient;
+      if (terms_[r].kind != Kind::kRemainder ||
+          terms_[q].coefficient != multiply(terms_[r].coefficient, terms_[r].divisor))
+        continue;
+      // m * (e div m) + e mod m is e; with e = f div d, the quotient is f div (d * m).
+      const Index& of = *terms_[r].of;
+      const bool plain = terms_[r].divisor == terms_[q].divisor && of == *terms_[q].of;
+      const bool nested =
+          of.constant_ == 0 && of.terms_.size() == 1 && of.terms_[0].kind == Kind::kQuotient &&
+          of.terms_[0].coefficient == 1 && *of.terms_[0].of == *terms_[q].of &&
+          multiply(of.terms_[0].divisor, terms_[r].divisor) == terms_[q].divisor;
+      if (!plain && !nested) continue;
+      const Index whole = of * terms_[r].coefficient;
       terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(std::max(q, r)));
       terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(std::min(q, r)));
       *this = *this + whole;

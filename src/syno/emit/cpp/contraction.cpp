@@ -227,7 +227,8 @@ class Matcher {
       const int tap = c_.terms[t];
       const auto slides = possible_slides(read, c_.columns[column], tap);
       const bool found = std::any_of(slides.begin(), slides.end(), [&](const auto& slide) {
-        return slide_tap(read, extents, tap, column, slide.first, slide.second);
+        return slide_tap(read, extents, tap, column, slide.first, slide.second) ||
+               keep_tap(read, extents, tap, column, slide.first, slide.second);
       });
       if (found) {
         c_.terms.erase(c_.terms.begin() + static_cast<std::ptrdiff_t>(t));
@@ -260,6 +261,32 @@ class Matcher {
     extents = std::move(wider);
     c_.taps.push_back(tap);
     c_.slides.push_back({column, step, phases, 0});
+    return true;
+  }
+
+  // The data depends on u = h + step * a and on a itself, as on what was computed for each tap before: a stays in the
+  // panel, where its terms follow each other in memory, and every place u has those of all taps.
+  bool keep_tap(Access& read, std::vector<std::int64_t>& extents, int tap, std::size_t column,
+                std::int64_t phases, std::int64_t step) {
+    if (!has_lines() || phases != 1) return false;
+    const int place = c_.columns[column];
+    std::vector<std::int64_t> wider = extents;
+    wider[at(place)] += step * (extents[at(tap)] - 1);
+    std::vector<Index> values;
+    for (std::size_t a = 0; a < extents.size(); ++a)
+      values.push_back(Index::axis(static_cast<int>(a)));
+    values[at(place)] = values[at(place)] - Index::axis(tap) * step;
+    Access slid = substituted(read, wider, values);
+    const Index address = flat_address(program_, nest(), slid);
+    std::int64_t inside = 1;
+    for (const int axis : c_.terms) inside *= axis == tap ? 1 : extent(axis);
+    if (in_conditions(slid, tap) || !only_affine(address, tap) ||
+        address.coefficient(tap) != inside)
+      return false;
+    read = std::move(slid);
+    extents = std::move(wider);
+    c_.taps.push_back(tap);
+    c_.slides.push_back({column, step, 1, 0, true});
     return true;
   }
 
@@ -322,14 +349,14 @@ class Matcher {
   }
 
   void choose_block(const std::vector<std::int64_t>& extents) {
-    c_.point = c_.terms_inside ? c_.term_count() : word_;
+    c_.point = c_.terms_inside ? c_.term_count() * kept_count() : word_;
     if (c_.columns.empty()) return;
     c_.block_rows = extent(c_.columns[0]);
     c_.blocks = 1;
     c_.private_panel = false;
     const std::int64_t rows = extent(c_.columns[0]);
     const std::int64_t halo = extents[at(c_.columns[0])] - rows;
-    std::int64_t row_elements = c_.term_count();
+    std::int64_t row_elements = c_.term_count() * kept_count();
     for (std::size_t c = 1; c < c_.columns.size(); ++c) row_elements *= extents[at(c_.columns[c])];
     for (const Contraction::Slide& slide : c_.slides) row_elements *= slide.phases;
     const std::int64_t whole = row_elements * (rows + halo) * c_.slice_count();
@@ -369,6 +396,14 @@ class Matcher {
     c_.blocks = rows / c_.block_rows;
     c_.private_panel = c_.blocks * c_.slice_count() > 1;
     if (!c_.private_panel) c_.block_rows = rows;
+  }
+
+  // Taps that a column of the panel has terms of.
+  std::int64_t kept_count() const {
+    std::int64_t count = 1;
+    for (std::size_t t = 0; t < c_.taps.size(); ++t)
+      count *= c_.slides[t].kept ? extent(c_.taps[t]) : 1;
+    return count;
   }
 
   void check_block(bool is_possible) const {
@@ -445,12 +480,23 @@ class Matcher {
       }
       values[at(axis)] = add(name, panel_rows(extents)) + block * c_.block_rows;
     }
-    if (c_.terms_inside) add_all(c_.terms);
+    if (c_.terms_inside) {
+      std::int64_t elements = c_.term_count();
+      for (std::size_t t = c_.taps.size(); t-- > 0;) {
+        if (!c_.slides[t].kept) continue;
+        c_.slides[t].phase_elements = elements;
+        elements *= extent(c_.taps[t]);
+      }
+      for (std::size_t t = 0; t < c_.taps.size(); ++t)
+        if (c_.slides[t].kept) add_all({c_.taps[t]});
+      add_all(c_.terms);
+    }
     if (parts) values[at(c_.terms.back())] = values[at(c_.terms.back())] + add("part", word_);
     fill.outputs = fill.axes.size();
     std::int64_t elements =
         c_.columns.empty() ? c_.point : c_.panel_step(0) * c_.panel_columns[0];
     for (std::size_t t = c_.taps.size(); t-- > 0;) {
+      if (c_.slides[t].kept) continue;
       c_.slides[t].phase_elements = elements;
       elements *= c_.slides[t].phases;
     }

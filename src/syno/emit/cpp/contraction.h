@@ -49,6 +49,8 @@ struct Contraction {
     std::int64_t phases = 1;
     /// Floats of the panel between neighbouring phases.
     std::int64_t phase_elements = 0;
+    /// Whether the data also depends on the tap itself: a column of the panel has the terms of each.
+    bool kept = false;
   };
   std::vector<Slide> slides;
   bool in_place = false;

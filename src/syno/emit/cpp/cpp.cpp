@@ -288,7 +288,7 @@ class Emitter {
         const Contraction::Slide& slide = c.slides[a];
         const std::int64_t tap = rest % extent;
         place += tap / slide.phases * slide.step * c.panel_step(slide.column) +
-                 tap % slide.phases * slide.phase_elements;
+                 (slide.kept ? tap : tap % slide.phases) * slide.phase_elements;
         rest /= extent;
       }
       places.push_back(number(place));

@@ -261,25 +261,37 @@ constexpr long most_points(long vectors) {
   return kRegisters == 32 ? 13 : 6;
 }
 
-// Rows from `first` on, of which kRowRun lie side by side at a time.
+// Rows [first, first + kLanes), of which kRowRun lie side by side at a time, and `count` are there.
 template <class C>
-inline void store_runs(CodesOut y, Vector v, long first, long count) {
-  count = least(count, kLanes);
-  if (first / C::kRowRun == (first + kLanes - 1) / C::kRowRun) {
-    store_part(y + C::row(first), v, count);
-    return;
+struct Runs {
+  static constexpr long kRun = C::kRowRun % kLanes == 0 ? kLanes : kLanes % C::kRowRun == 0 ? C::kRowRun : 1;
+  long at[kLanes / kRun];
+  long count;
+  Runs(long first, long rows) : count(least(rows, kLanes)) {
+    for (long r = 0; r < kLanes / kRun; ++r) at[r] = r * kRun < count ? C::row(first + r * kRun) : 0;
   }
-  std::uint8_t codes[kLanes];
-  store(CodesOut{codes, y.zero, y.factor}, v);
-  for (long i = 0, run; i < count; i += run) {
-    run = least(C::kRowRun - (first + i) % C::kRowRun, count - i);
-    std::memcpy((y + C::row(first + i)).at, codes + i, static_cast<std::size_t>(run));
+  void store(CodesOut y, Vector v) const {
+    std::uint8_t codes[kLanes];
+    ::store(CodesOut{codes, y.zero, y.factor}, v);
+    put(y.at, codes);
   }
-}
-template <class C>
-inline void store_runs(float* y, Vector v, long first, long count) {
-  for (long i = 0; i < least(count, kLanes); ++i) y[C::row(first + i)] = v[i];
-}
+  void store(float* y, Vector v) const {
+    float lanes[kLanes];
+    ::store(lanes, v);
+    put(y, lanes);
+  }
+
+ private:
+  template <class T>
+  void put(T* y, const T* lanes) const {
+    SYNO_UNROLL
+    for (long r = 0; r < kLanes / kRun; ++r) {
+      if (count >= (r + 1) * kRun) std::memcpy(y + at[r], lanes + r * kRun, sizeof(T) * kRun);
+      else if (count > r * kRun)
+        std::memcpy(y + at[r], lanes + r * kRun, sizeof(T) * static_cast<std::size_t>(count - r * kRun));
+    }
+  }
+};
 
 // N columns, and rows in vectors.
 template <class C, int N, class Y, class E>
@@ -334,9 +346,10 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
         store_end(ends, start + C::column(n0 + n) + v * kLanes, value(n, v), count);
     }
   } else if constexpr (C::kRowRun > 1 && std::is_same_v<E, Plain>) {
-    for (int v = 0; v < V; ++v)
-      for (int n = 0; n < N; ++n)
-        store_runs<C>(y + C::column(n0 + n), value(n, v), tile * M + v * kLanes, rows - v * kLanes);
+    for (int v = 0; v < V; ++v) {
+      const Runs<C> runs(tile * M + v * kLanes, rows - v * kLanes);
+      for (int n = 0; n < N; ++n) runs.store(y + C::column(n0 + n), value(n, v));
+    }
   } else {
     // In registers: loads of what was just stored in pieces wait for one another.
 #pragma GCC unroll 4
