@@ -62,6 +62,10 @@ class Emitter {
         print_contraction(p);
         out_.line();
       }
+      if (phases_[p].depthwise) {
+        print_depthwise(p);
+        out_.line();
+      }
     }
     packed_offsets();
     phase_function();
@@ -148,6 +152,9 @@ class Emitter {
 
   static std::string number(std::int64_t value) { return std::to_string(value); }
   static std::string rows_name(std::size_t phase) { return "rows_" + std::to_string(phase); }
+  static std::string depthwise_name(std::size_t phase) {
+    return "Depthwise" + std::to_string(phase);
+  }
   static std::string contract_name(std::size_t phase) {
     return "Contraction" + std::to_string(phase);
   }
@@ -226,9 +233,8 @@ class Emitter {
     out_.line("static constexpr bool kRowsAreContiguous = " +
               std::string(rows_side_by_side ? "true" : "false") + ";");
     constant("kRowRun", run);
-    const bool is_scaled = c.precision == Precision::kInt8 &&
-                           program_.buffer(nest.operands[c.data].buffer).kind == BufferKind::kValue;
-    out_.line("static constexpr bool kScaled = " + std::string(is_scaled ? "true" : "false") + ";");
+    if (c.precision == Precision::kInt8) print_scaled(program_.buffer(nest.operands[c.data].buffer));
+    else out_.line("static constexpr bool kScaled = false;");
 
     const bool by_rows = !ends(p) || !epilogue_.uses_channels() ||
                          std::none_of(c.columns.begin(), c.columns.end(), [&](int axis) {
@@ -257,6 +263,55 @@ class Emitter {
     out_.line("static long group(long s) { return s / " + number(c.product(c.slices)) + "; }");
     weight_function(c);
     out_.dedent().line("};");
+  }
+
+  void print_depthwise(std::size_t p) {
+    const Depthwise& d = *phases_[p].depthwise;
+    const auto constant = [&](const std::string& name, std::int64_t value) {
+      out_.line("static constexpr long " + name + " = " + number(value) + ";");
+    };
+    out_.line("struct " + depthwise_name(p) + " {").indent();
+    constant("kChannels", d.extent(d.lane));
+    for (const bool rows : {true, false}) {
+      const SlidingAxis& axis = rows ? d.rows : d.columns;
+      const std::string name = rows ? "kRow" : "kColumn";
+      constant(name + "s", d.extent(axis.axis));
+      constant(rows ? "kTapRows" : "kTapColumns", d.extent(axis.tap));
+      constant(name + "Step", axis.step);
+      constant(name + "Dilation", axis.dilation);
+      constant(name + "First", axis.first);
+      constant(name + "Extent", axis.axis < 0 ? 1 : axis.extent);
+      constant(name + "Data", axis.data);
+      constant(name + "Stored", axis.stored);
+    }
+    constant("kDataStart", d.data_start);
+    constant("kStoredStart", d.stored_start);
+    print_scaled(program_.buffer(d.nest.operands[d.data].buffer));
+    const bool by_lane = !ends(p) || !epilogue_.uses_channels() || [&] {
+      const Index& channel = d.nest.store.index[channel_place()];
+      return !channel.depends_on(d.columns.axis);
+    }();
+    out_.line("static constexpr bool kChannelOfRow = " + std::string(by_lane ? "true" : "false") +
+              ";");
+    std::vector<std::string> names(d.nest.axes.size(), "0");
+    names[at(d.lane)] = "c";
+    if (d.rows.tap >= 0) names[at(d.rows.tap)] = "a";
+    if (d.columns.tap >= 0) names[at(d.columns.tap)] = "b";
+    out_.line(
+        "static float weight(const float* w, long c, [[maybe_unused]] long a, [[maybe_unused]] "
+        "long b) {");
+    out_.indent()
+        .line("return w[" +
+              flat_address(program_, d.nest, d.nest.operands[d.weight]).text(names) + "];")
+        .dedent()
+        .line("}");
+    out_.dedent().line("};");
+  }
+
+  // Whether sums are multiplied with the scale of what is read: that of x is in the epilogue's.
+  void print_scaled(const Buffer& data) {
+    out_.line("static constexpr bool kScaled = " +
+              std::string(data.kind == BufferKind::kValue ? "true" : "false") + ";");
   }
 
   // How many neighbouring rows lie side by side in the result.
@@ -326,9 +381,14 @@ class Emitter {
     }
     std::string previous = number(raw);
     for (std::size_t p = 0; p < phases_.size(); ++p) {
-      if (!phases_[p].contraction) continue;
+      if (!phases_[p].contraction && !phases_[p].depthwise) continue;
       const std::string name = "kPacked" + number(static_cast<std::int64_t>(p));
       out_.line("constexpr long " + name + " = " + previous + ";");
+      if (phases_[p].depthwise) {
+        const std::string words = "Words4<" + depthwise_name(p) + ">::";
+        previous = name + " + " + words + "kBlocks * " + words + "kBlock";
+        continue;
+      }
       previous = name + " + " + contract_name(p) + "::kGroups * Tiling<" + contract_name(p) +
                  ">::kPackedGroup";
     }
@@ -421,7 +481,12 @@ class Emitter {
     for (std::size_t p = 0; p < phases_.size(); ++p) {
       const Phase& phase = phases_[p];
       if (in_packed(phase.store)) continue;
-      if (!phase.contraction) {
+      if (phase.depthwise) {
+        const Depthwise& d = *phase.depthwise;
+        lines.push_back({"run_depthwise<" + depthwise_name(p) + ">(" +
+                         place_of(d.nest.operands[d.data].buffer) + ", " + packed_of(p) + ", " +
+                         target_of(phase.store) + ", team" + (ends(p) ? ", epilogue);" : ");")});
+      } else if (!phase.contraction) {
         lines.push_back({share_rows(p, target_of(phase.store))});
       } else if (phase.panel >= 0 && phase.contraction->private_panel) {
         lines.push_back(blocks_with_panels(p));
@@ -540,6 +605,12 @@ class Emitter {
       const Phase& phase = phases_[p];
       if (in_packed(phase.store)) {
         out_.line(inside + call_rows(p, place_of(phase.store), "0", number(phase.rows->count())));
+      }
+      if (phase.depthwise) {
+        const int weight = phase.depthwise->nest.operands[phase.depthwise->weight].buffer;
+        out_.line("pack_depthwise<" + inside + depthwise_name(p) + ">(weights[" +
+                  number(program_.buffer(weight).number) + "], packed + " + inside + "kPacked" +
+                  number(static_cast<std::int64_t>(p)) + ");");
       }
       if (!phase.contraction) continue;
       const Contraction& c = *phase.contraction;

@@ -334,6 +334,7 @@ std::string runtime_text() {
   return std::string(kVectors) + std::string(formats_runtime_text()) +
          std::string(epilogue_runtime_text()) + std::string(kLoops) +
          std::string(contractions_runtime_text()) + std::string(kThreads) +
+         std::string(depthwise_runtime_text()) +
          "// A system that starts no further thread lets OpenMP end the process.\nconstexpr long "
          "kMostThreads = " +
          std::to_string(kMaxThreads) + ";\n" + std::string(kRuns);

@@ -19,4 +19,7 @@ std::string_view epilogue_runtime_text();
 /// The part about contractions.
 std::string_view contractions_runtime_text();
 
+/// The part about depthwise convolutions of codes.
+std::string_view depthwise_runtime_text();
+
 }  // namespace syno::cpp

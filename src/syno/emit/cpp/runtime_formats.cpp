@@ -120,14 +120,19 @@ inline Vector load_part(Codes from, long first, long last) {
 }
 inline Vector load(Codes from) { return load_part(from, 0, kLanes); }
 // The nearest codes, ties to even; what lies outside becomes the least or the greatest code.
-inline IntVector codes_of(Vector v, const CodesOut& to) {
 #if defined(__AVX512F__)
+// The same without the bound above.
+inline IntVector low_codes_of(Vector v, const CodesOut& to) {
   // NaN and what is far below 0 become the least integer.
   const __m512 bounded = _mm512_min_ps(_mm512_set1_ps(65536.0f), (__m512)(v * splat(to.factor)));
   const __m512i codes = _mm512_add_epi32(_mm512_cvtps_epi32(bounded),
                                          _mm512_set1_epi32(static_cast<int>(to.zero)));
-  return (IntVector)_mm512_min_epi32(_mm512_max_epi32(codes, _mm512_setzero_si512()),
-                                     _mm512_set1_epi32(255));
+  return (IntVector)_mm512_max_epi32(codes, _mm512_setzero_si512());
+}
+#endif
+inline IntVector codes_of(Vector v, const CodesOut& to) {
+#if defined(__AVX512F__)
+  return (IntVector)_mm512_min_epi32((__m512i)low_codes_of(v, to), _mm512_set1_epi32(255));
 #endif
   const Vector far = splat(65536.0f), round = splat(12582912.0f);  // 1.5 * 2^23
   v = v * splat(to.factor);
@@ -138,14 +143,21 @@ inline IntVector codes_of(Vector v, const CodesOut& to) {
   v = v < splat(255.0f) ? v : splat(255.0f);
   return __builtin_convertvector(v, IntVector);
 }
+inline ByteVector bytes_of(Vector v, const CodesOut& to) {
+#if defined(__AVX512F__)
+  return (ByteVector)_mm512_cvtusepi32_epi8((__m512i)low_codes_of(v, to));
+#else
+  return __builtin_convertvector(codes_of(v, to), ByteVector);
+#endif
+}
 inline void store(CodesOut to, Vector v) {
-  const ByteVector bytes = __builtin_convertvector(codes_of(v, to), ByteVector);
+  const ByteVector bytes = bytes_of(v, to);
   std::memcpy(to.at, &bytes, sizeof bytes);
 }
 inline void store_part(CodesOut to, Vector v, long count) {
   if (count >= kLanes) return store(to, v);
   if (count <= 0) return;
-  const ByteVector bytes = __builtin_convertvector(codes_of(v, to), ByteVector);
+  const ByteVector bytes = bytes_of(v, to);
 #if defined(SYNO_BYTE_MASKS)
   _mm_mask_storeu_epi8(to.at, (__mmask16)lanes_mask(0, count), (__m128i)bytes);
 #else

@@ -100,7 +100,8 @@ class Scheduler {
         continue;
       const LoopNest one = merged(program_, without_batch(program_, nest));
       const std::optional<Contraction> found = matched(one, {});
-      if (found && found->precision == Precision::kInt8) elements_[at(buffer)] = Element::kCode;
+      const bool is_product = found && found->precision == Precision::kInt8;
+      if (is_product || depthwise(one)) elements_[at(buffer)] = Element::kCode;
     }
   }
 
@@ -158,6 +159,11 @@ class Scheduler {
       }
       if (tuning.form == NestTuning::Form::kRows) phase.contraction.reset();
       std::vector<Phase> copies;
+      if (!phase.contraction) phase.depthwise = depthwise(nest);
+      if (phase.depthwise) {
+        reversed.push_back(std::move(phase));
+        continue;
+      }
       const bool is_wide = phase.contraction && (tuning.form == NestTuning::Form::kProduct ||
                                                  phase.contraction->row_count() > kMostFusedRows);
       if (!is_wide) {
@@ -204,6 +210,14 @@ class Scheduler {
     if (found && !is_separable(*found)) return std::nullopt;
     if (found && precision == Precision::kInt8) check_sums(*found);
     return found;
+  }
+
+  // In int8 where it reads codes.
+  std::optional<Depthwise> depthwise(const LoopNest& nest) const {
+    if (formats_.precision != Precision::kInt8) return std::nullopt;
+    std::optional<Depthwise> found = match_depthwise(program_, nest);
+    if (found && elements_[at(nest.operands[found->data].buffer)] == Element::kCode) return found;
+    return std::nullopt;
   }
 
   // Sums of codes are int32, and so are those of their parts in any order modulo 2^32.

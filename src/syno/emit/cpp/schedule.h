@@ -8,6 +8,7 @@
 
 #include "syno/emit/cpp/contraction.h"
 #include "syno/emit/cpp/cpp.h"
+#include "syno/emit/cpp/depthwise.h"
 #include "syno/emit/cpp/rows.h"
 #include "syno/emit/cpp/tuning.h"
 #include "syno/plan/loop_nest.h"
@@ -25,6 +26,8 @@ struct Phase {
   /// Rows: the loops. Contractions: how the panel is filled, if there is one.
   std::optional<RowLoops> rows;
   std::optional<Contraction> contraction;
+  /// A depthwise convolution of codes.
+  std::optional<Depthwise> depthwise;
   int store = -1;
   /// A line a nest.
   std::string text;
