@@ -1028,7 +1028,7 @@ def emit_triton(plan: Plan, formula: str = '', least_product: int = 8) -> tuple[
     least_product: smallest number of rows and terms for which a nest is a matrix product.
     """
 
-def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True, cache_floats: int = 65536, epilogue: str = '', channel: int = 1, input_order: Sequence[int] | None = None, output_order: Sequence[int] | None = None, precision: str = 'float32', input_format: str = 'float32', output_format: str = 'float32', tuning: str = '') -> tuple[str, str]:
+def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_runtime: bool = True, cache_floats: int = 65536, epilogue: str = '', channel: int = 1, input_order: Sequence[int] | None = None, output_order: Sequence[int] | None = None, precision: str = 'float32', input_format: str = 'float32', output_format: str = 'float32', value_format: str = 'float32', tuning: str = '') -> tuple[str, str]:
     """
     A C++ translation unit with a plain C interface, and its manifest as JSON.
 
@@ -1038,6 +1038,7 @@ def emit_cpp(plan: Plan, name: str = 'syno_operator', formula: str = '', with_ru
     input_order, output_order: the dimensions of x, and of y and residual, in the order of memory, the outermost first; None is row-major.
     precision: what contractions multiply: 'float32', 'bfloat16' or 'int8'.
     input_format, output_format: how x, and y and residual, are stored: 'float32', with bfloat16 also 'bfloat16'; in int8 x is 'uint8', and y 'float32' or 'uint8'.
+    value_format: how what contractions give to others is stored: 'float32', in int8 also 'uint8'; the manifest lists these tensors as 'codes'.
     tuning: choices instead of those of the rules, such as '0: over=rows width=8'.
     """
 

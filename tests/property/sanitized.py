@@ -53,7 +53,8 @@ from .cpp_variants import (
 )
 
 SANITIZERS = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-KINDS = ("float32", "bfloat16", "int8", "training")
+# In `codes` what contractions give to others are codes, too.
+KINDS = ("float32", "bfloat16", "int8", "codes", "training")
 _PLAIN = tuple(flag for flag in native.QUICK_FLAGS if not flag.startswith("-march"))
 # Vectors of this processor, shorter ones, and those that every processor has: the sanitizer does
 # not see into the instructions with masks that the first two use.
@@ -63,6 +64,7 @@ _MOST_SAID = 4000  # characters of a report
 # Threads that are asked for, and the most that OpenMP gives; 0 for no limit.
 _THREADS = ((1, 0), (3, 0), (4, 1), (4, 2), (4, 3))
 _PARTS = (1, 3)
+_FEW = 4  # numbers of an image that are not zero, about
 _MOST = 2**20  # of numbers that are exact in float32, and so in any order of sums
 BFLOAT16 = 2.0**-8  # the largest error of rounding, relative to the value
 
@@ -186,14 +188,18 @@ def _stored(
         "float32": ("float32", ("float32",)),
         "bfloat16": (rng.choice(("float32", "bfloat16")), ("float32", "bfloat16")),
         "int8": ("uint8", ("float32", "uint8")),
+        "codes": ("uint8", ("float32", "uint8")),
     }[kind]
+    coded = kind == "codes"
     output = rng.choice(formats[1])
     if last in ACTIVATIONS and last not in EXACT and (exact or output == "uint8"):
         last = "relu"
     epilogue = "+".join([*parts, last])
-    options = asdict(replace(variant, epilogue=epilogue, precision=kind))
+    options = asdict(replace(variant, epilogue=epilogue, precision="int8" if coded else kind))
     options |= {"input_format": formats[0], "output_format": output}
-    folded = kind != "int8" and rng.random() < 0.3
+    if coded:
+        options["value_format"] = "uint8"
+    folded = formats[0] != "uint8" and rng.random() < 0.3
     case = kernel.case
     plan = rng.choice(case.operator.plans(case.binding, 3, fold_weights=folded))
     emit = functools.partial(
@@ -201,8 +207,10 @@ def _stored(
     )
     if kind == "float32" and rng.random() < 0.5:
         options = _tuned(options, plan, emit, rng)
-    source, _ = emit(**options)
+    source, manifest = emit(**options)
     ready = replace(kernel, variant=replace(variant, epilogue=epilogue))
+    if coded:
+        options["codes"] = json.loads(manifest).get("codes", [])
     return source, lambda library: _check(ready, Stored(library, name, options), seed)
 
 
@@ -273,8 +281,13 @@ class _Case:
         if options["input_format"] == "uint8":
             codes = rng.integers(0, 256, x.shape).astype(np.uint8) % 9
             zero = int(rng.integers(0, 9))
+            if "codes" in options:  # few numbers, so that no sum between contractions saturates
+                codes = np.where(rng.random(x.shape) < _FEW / max(1, x[0].size), codes, zero)
+                codes = np.clip(codes, max(0, zero - 1), zero + 1).astype(np.uint8)
+                self.weights = [np.sign(weight) for weight in self.weights]
             x = codes.astype(np.float32) - zero
             values = [zero, 0.0, 1.0, 3.0, 0.5]
+            values += [128.0, 1.0, 1.0] * len(options.get("codes", ()))
             self.x = _laid(codes, before)
         else:
             self.x = _laid(x, before)

@@ -21,6 +21,14 @@ TEST(Index, FormsNormalFormsThatHaveTheSameValue) {
   const Index whole =
       indices.quotient(Index::axis(2), 2) * 2 + indices.remainder(Index::axis(2), 2);
   EXPECT_EQ(whole, Index::axis(2));
+  // Three parts of one axis, in both orders of joining them.
+  const Indices one({60});
+  const Index x = Index::axis(0);
+  const Index outer = one.quotient(x, 12) * 12;
+  const Index middle = one.remainder(one.quotient(x, 4), 3) * 4;
+  const Index inner = one.remainder(x, 4);
+  EXPECT_EQ((outer + middle) + inner, x);
+  EXPECT_EQ((inner + middle) + outer, x);
   EXPECT_EQ(indices.remainder(a * 6 + b * 2 + Index(1), 4).text({"a", "b", "c"}),
             "2*((3*a + b) % 2) + 1");
   EXPECT_EQ(indices.quotient(indices.quotient(mixed + Index(1), 2), 3).text({"a", "b", "c"}),
