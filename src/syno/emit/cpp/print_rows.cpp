@@ -129,12 +129,13 @@ class RowPrinter {
     return cpp::is_strided(addresses_[operand], nest().operands[operand], rows_.lane);
   }
 
-  // Whether rows are stored as they are read, with zeros where nothing may be read.
+  // Whether codes are stored as they are read, with zeros where nothing may be read: as numbers they would be widened and
+  // rounded again.
   bool is_copy() const {
     if (addresses_.size() != 1 || rows_.lane < 0 || rows_.tile >= 0 || rows_.part >= 0) return false;
     if (ends_.epilogue || nest().scale != 1 || nest().axes.size() != nest().outputs) return false;
     const Element from = ends_.operands.empty() ? Element::kFloat32 : ends_.operands[0];
-    if (from != rows_.target || (from == Element::kCode && !ends_.same_codes)) return false;
+    if (from != Element::kCode || from != rows_.target || !ends_.same_codes) return false;
     const bool side_by_side = is_linear(stored_, rows_.lane) && stored_.coefficient(rows_.lane) == 1;
     return side_by_side && uses_lane(0) && is_strided(0) &&
            addresses_[0].coefficient(rows_.lane) == 1;

@@ -171,30 +171,22 @@ inline void put(Bfloat16* to, float v) {
 inline void put(CodesOut to, float v) { *to.at = static_cast<std::uint8_t>(codes_of(splat(v), to)[0]); }
 inline void put(float* to, float v) { *to = v; }
 
-// The elements [first, last) of a row of kLength, and zeros in place of the others.
-template <long kLength, class T>
-inline void copy_bytes(T* to, const T* from, T zero, long first, long last) {
+// The codes [first, last) of a row of kLength, and zeros in place of the others.
+template <long kLength>
+inline void copy_row(CodesOut to, Codes from, long first, long last) {
   first = most(first, 0);
   last = least(last, kLength);
   if (first <= 0 && last >= kLength) {
-    std::memcpy(to, from, sizeof(T) * kLength);
+    std::memcpy(to.at, from.at, kLength);
     return;
   }
-  for (long i = 0; i < least(first, kLength); ++i) to[i] = zero;
-  if (last > first) std::memcpy(to + first, from + first, sizeof(T) * static_cast<std::size_t>(last - first));
-  for (long i = most(first, last); i < kLength; ++i) to[i] = zero;
-}
-template <long kLength>
-inline void copy_row(float* to, const float* from, long first, long last) {
-  copy_bytes<kLength>(to, from, 0.0f, first, last);
-}
-template <long kLength>
-inline void copy_row(Bfloat16* to, const Bfloat16* from, long first, long last) {
-  copy_bytes<kLength>(to, from, Bfloat16{0}, first, last);
-}
-template <long kLength>
-inline void copy_row(CodesOut to, Codes from, long first, long last) {
-  copy_bytes<kLength>(to.at, from.at, static_cast<std::uint8_t>(to.zero), first, last);
+  const auto zero = static_cast<int>(to.zero);
+  const auto fill = [&](long begin, long end) {
+    if (end > begin) std::memset(to.at + begin, zero, static_cast<std::size_t>(end - begin));
+  };
+  fill(0, least(first, kLength));
+  if (last > first) std::memcpy(to.at + first, from.at + first, static_cast<std::size_t>(last - first));
+  fill(most(first, last), kLength);
 }
 
 // Loads of any format, lane by lane where nothing better is known.
