@@ -215,7 +215,7 @@ BUGS = {
     "the zero of a border": ("IntVector one = IntVector{} + zero", "IntVector one = IntVector{}"),
     "rows of words in turns": ("<< (8 * part));\n      }", "<< (8 * (part ^ 1)));\n      }"),
     "another scale of the data": ("value(sum[n][v]) * splat(data.scale)", "value(sum[n][v])"),
-    "codes of another zero": ("std::memcpy(to, from, sizeof(T) * kLength);", ";"),
+    "codes of another zero": ("const auto zero = static_cast<int>(to.zero)", "const int zero = 0"),
 }
 
 

@@ -257,11 +257,34 @@ class Matcher {
     Access slid = substituted(read, wider, values);
     if (depends_on(slid, turn)) return false;
     wider.pop_back();
+    if (phases > 1 && column > 0 && step == 1 && c_.line_stride == 1) {
+      put_in_turns(read, extents, tap, column, phases);
+      return true;
+    }
     read = std::move(slid);
     extents = std::move(wider);
     c_.taps.push_back(tap);
     c_.slides.push_back({column, step, phases, 0});
     return true;
+  }
+
+  // Of u = s*w + a alone, with all u side by side as they are in the data: columns are s places apart.
+  void put_in_turns(Access& read, std::vector<std::int64_t>& extents, int tap, std::size_t column,
+                    std::int64_t stride) {
+    const int place = c_.columns[column];
+    std::vector<std::int64_t> wider = extents;
+    wider[at(place)] = stride * (extents[at(place)] - 1) + extents[at(tap)];
+    wider[at(tap)] = 1;
+    std::vector<Index> values;
+    for (std::size_t a = 0; a < extents.size(); ++a)
+      values.push_back(Index::axis(static_cast<int>(a)));
+    values[at(place)] = Index();
+    values[at(tap)] = Index::axis(place);
+    read = substituted(read, wider, values);
+    extents = std::move(wider);
+    c_.line_stride = stride;
+    c_.taps.push_back(tap);
+    c_.slides.push_back({column, 1, 1, 0, false});
   }
 
   // The data depends on u = h + step * a and on a itself, as on what was computed for each tap before: a stays in the
@@ -298,7 +321,7 @@ class Matcher {
     const Index address = flat_address(program_, nest(), data());
     const auto inner = std::find_if(c_.terms.begin(), c_.terms.end(), [&](int axis) {
       return address.coefficient(axis) == 1 && only_affine(address, axis) &&
-             extent(axis) >= kLeastInside;
+             (extent(axis) >= kLeastInside || (word_ == 4 && extent(axis) == word_));
     });
     if (inner == c_.terms.end()) return;
     std::rotate(inner, inner + 1, c_.terms.end());

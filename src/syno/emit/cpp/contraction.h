@@ -61,7 +61,9 @@ struct Contraction {
   Precision precision = Precision::kFloat32;
   /// By column axis: its extent in the panel of a block, with what taps slide over.
   std::vector<std::int64_t> panel_columns;
-  /// Data between neighbouring columns; in a panel the terms of a word, or the number of terms where they lie inside of
+  /// Places of the panel between neighbouring columns of a line: more than one where taps slide by less than a column.
+  std::int64_t line_stride = 1;
+  /// Data between neighbouring places; in a panel the terms of a word, or the number of terms where they lie inside of
   /// columns.
   std::int64_t point = 1;
   /// Whether the panel has the terms inside of columns.

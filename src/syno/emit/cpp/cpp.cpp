@@ -213,7 +213,7 @@ class Emitter {
     constant("kTerms", c.term_count());
     constant("kTaps", c.tap_count());
     constant("kBlock", c.block_columns());
-    constant("kPoint", c.point);
+    constant("kPoint", c.point * c.line_stride);
     constant("kLine", c.line_columns());
     constant("kLineStep", c.line_columns() < c.block_columns() ? c.panel_step(c.columns.size() - 2) : 0);
     constant("kPairWidth", c.paired ? c.width() : 0);

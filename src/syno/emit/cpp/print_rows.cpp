@@ -57,6 +57,11 @@ class RowPrinter {
     for (std::size_t o = 0; o < addresses_.size(); ++o) {
       if (uses_lane(o) && !is_strided(o) && !rotation(o)) print_places(o);
     }
+    if (is_copy() && goes_on()) {
+      copy_runs();
+      for (int block = 0; block < 2; ++block) out_.dedent().line("}");
+      return;
+    }
     open_rows();
     if (is_copy()) {
       copy();
@@ -141,6 +146,47 @@ class RowPrinter {
            addresses_[0].coefficient(rows_.lane) == 1;
   }
 
+  // Whether rows that follow each other in the innermost loop do so in memory, too.
+  bool goes_on() const {
+    if (rows_.outer.empty() || in_conditions(nest().operands[0], rows_.lane)) return false;
+    const int axis = rows_.outer.back();
+    for (const Index* index : {&stored_, &addresses_[0]}) {
+      if (!is_linear(*index, axis) || index->coefficient(axis) != extent(rows_.lane)) return false;
+    }
+    return std::all_of(conditions_[0].begin(), conditions_[0].end(), [&](const Condition& each) {
+      return !each.index.depends_on(axis) ||
+             (is_linear(each.index, axis) && each.index.coefficient(axis) == 1);
+    });
+  }
+
+  // All rows of the innermost loop at once.
+  void copy_runs() {
+    const int axis = rows_.outer.back();
+    const std::string length = std::to_string(extent(rows_.lane));
+    open_runs();
+    std::string first = "0";
+    std::string last = std::to_string(extent(axis));
+    std::vector<std::string> tests;
+    for (const Condition& condition : conditions_[0]) {
+      const Index rest = without(condition.index, axis);
+      if (!condition.index.depends_on(axis)) {
+        tests.push_back(test(text(0, condition.index), condition.extent));
+        continue;
+      }
+      first = "most(" + first + ", " + text(0, rest * -1) + ")";
+      last = "least(" + last + ", " + text(0, rest * -1 + Index(condition.extent)) + ")";
+    }
+    const auto base = [&](const Index& index) {
+      return "(" + text(without(without(index, rows_.lane), axis)) + ")";
+    };
+    const std::string some = tests.empty() ? "true" : join(tests, " && ");
+    out_.line("const bool there = " + some + ";");
+    out_.line("copy_range(to + " + base(stored_) + ", a0 + " + base(addresses_[0]) +
+              ", (i - from) * " + length + ", (next - from) * " + length + ",");
+    out_.line("           there ? " + length + " * (" + first + ") : 0, there ? " + length + " * (" +
+              last + ") : 0);");
+  }
+
   void copy() {
     std::vector<std::string> tests;
     for (const Condition& condition : conditions_[0]) {
@@ -158,6 +204,16 @@ class RowPrinter {
     out_.line("else copy_row<kLength>(" + to + ", from0, 0, 0);");
   }
 
+  // A loop over runs of the innermost axis: iterations [i, next) of those that begin at `from`.
+  void open_runs() {
+    const std::vector<int> runs(rows_.outer.begin(), rows_.outer.end() - 1);
+    const std::string size = std::to_string(extent(rows_.outer.back()));
+    out_.line("for (long i = begin, next; i < end; i = next) {").indent();
+    out_.line("const long run = i / " + size + ", from = run * " + size + ";");
+    out_.line("next = least(end, from + " + size + ");");
+    print_decode(out_, nest(), runs, "run");
+  }
+
   // A loop over runs of the innermost axis, and one over such a run: what does not depend on that axis is computed once.
   void open_rows() {
     if (rows_.outer.empty()) {
@@ -165,13 +221,8 @@ class RowPrinter {
       out_.line("for (; i < end; ++i) {").indent();
       return;
     }
-    const std::vector<int> runs(rows_.outer.begin(), rows_.outer.end() - 1);
     const std::string& name = names_[at(rows_.outer.back())];
-    const std::string size = std::to_string(extent(rows_.outer.back()));
-    out_.line("for (long i = begin, next; i < end; i = next) {").indent();
-    out_.line("const long run = i / " + size + ", from = run * " + size + ";");
-    out_.line("next = least(end, from + " + size + ");");
-    print_decode(out_, nest(), runs, "run");
+    open_runs();
     out_.line("for (long " + name + " = i - from; " + name + " < next - from; ++" + name + ") {")
         .indent();
   }

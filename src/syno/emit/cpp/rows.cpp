@@ -284,6 +284,16 @@ void choose(const LoopProgram& program, RowLoops& rows, std::size_t kept) {
   order_loops(program, rows, kept);
 }
 
+// Whether what lies side by side in the result does so in the one operand, too.
+bool stores_lanes_as_read(const LoopProgram& program, const LoopNest& nest, std::size_t kept) {
+  if (nest.operands.size() != 1 || nest.axes.size() != nest.outputs) return false;
+  const Index stored = flat_address(program, nest, nest.store);
+  const int lane = lane_of(nest, stored, kept, -1);
+  if (lane < 0 || !is_linear(stored, lane) || stored.coefficient(lane) != 1) return false;
+  const Index address = flat_address(program, nest, nest.operands[0]);
+  return is_linear(address, lane) && address.coefficient(lane) == 1;
+}
+
 }  // namespace
 
 std::int64_t RowLoops::count() const {
@@ -320,13 +330,18 @@ bool tiles_inner(const LoopProgram& program, const RowLoops& rows) {
 }
 
 RowLoops row_loops(const LoopProgram& program, const LoopNest& given, std::size_t kept,
-                   Element target) {
+                   Element target, bool is_copy) {
   RowLoops rows;
   rows.target = target;
   rows.nest = given;
   rows.inner = rows.nest.axes.size();
   rows.is_inner.assign(given.operands.size(), false);
-  choose(program, rows, kept);
+  if (is_copy && stores_lanes_as_read(program, given, kept)) {
+    rows.lane = lane_of(given, flat_address(program, given, given.store), kept, -1);
+    order_loops(program, rows, kept);
+  } else {
+    choose(program, rows, kept);
+  }
   return rows;
 }
 

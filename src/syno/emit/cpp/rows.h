@@ -40,9 +40,10 @@ struct RowLoops {
   std::int64_t count() const;
 };
 
-/// The first `kept` axes stay the outermost loops, so that ranges of iterations are parts of the result.
+/// The first `kept` axes stay the outermost loops, so that ranges of iterations are parts of the result. is_copy: what is
+/// read is stored as it is, in whatever order.
 RowLoops row_loops(const LoopProgram& program, const LoopNest& nest, std::size_t kept,
-                   Element target = Element::kFloat32);
+                   Element target = Element::kFloat32, bool is_copy = false);
 
 /// The consumer with the producer of its operand `operand` summed in registers. Nothing when that repeats the
 /// producer's work, or the nests are of another kind.

@@ -171,22 +171,20 @@ inline void put(Bfloat16* to, float v) {
 inline void put(CodesOut to, float v) { *to.at = static_cast<std::uint8_t>(codes_of(splat(v), to)[0]); }
 inline void put(float* to, float v) { *to = v; }
 
-// The codes [first, last) of a row of kLength, and zeros in place of the others.
+// The codes [begin, end) of a row: those in [first, last) as they are, and zeros in place of the others.
+inline void copy_range(CodesOut to, Codes from, long begin, long end, long first, long last) {
+  first = least(most(first, begin), end);
+  last = most(least(last, end), first);
+  const auto zero = static_cast<int>(to.zero);
+  const auto size = [](long codes) { return static_cast<std::size_t>(codes); };
+  if (first > begin) std::memset(to.at + begin, zero, size(first - begin));
+  if (last > first) std::memcpy(to.at + first, from.at + first, size(last - first));
+  if (end > last) std::memset(to.at + last, zero, size(end - last));
+}
 template <long kLength>
 inline void copy_row(CodesOut to, Codes from, long first, long last) {
-  first = most(first, 0);
-  last = least(last, kLength);
-  if (first <= 0 && last >= kLength) {
-    std::memcpy(to.at, from.at, kLength);
-    return;
-  }
-  const auto zero = static_cast<int>(to.zero);
-  const auto fill = [&](long begin, long end) {
-    if (end > begin) std::memset(to.at + begin, zero, static_cast<std::size_t>(end - begin));
-  };
-  fill(0, least(first, kLength));
-  if (last > first) std::memcpy(to.at + first, from.at + first, static_cast<std::size_t>(last - first));
-  fill(most(first, last), kLength);
+  if (first <= 0 && last >= kLength) std::memcpy(to.at, from.at, kLength);
+  else copy_range(to, from, 0, kLength, first, last);
 }
 
 // Loads of any format, lane by lane where nothing better is known.

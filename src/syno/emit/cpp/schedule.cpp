@@ -319,7 +319,10 @@ class Scheduler {
     const std::size_t kept =
         c.private_panel ? (c.blocks > 1 ? 1 : 0) + c.groups.size() + c.slices.size() : 0;
     c.fill = c.private_panel ? merged_outputs(program_, c.fill, kept) : merged(program_, c.fill);
-    phase.rows = row_loops(program_, c.fill, kept, panel_element(c.precision));
+    const bool is_copy = c.precision == Precision::kInt8 && c.fill.operands.size() == 1 &&
+                         elements_[at(c.fill.operands[0].buffer)] == Element::kCode &&
+                         c.fill.operands[0].buffer == read;
+    phase.rows = row_loops(program_, c.fill, kept, panel_element(c.precision), is_copy);
     return c.fill.macs() > 0 ? gather_operands(phase, kept) : std::vector<Phase>{};
   }
 
