@@ -46,7 +46,8 @@ FORMS = {
     "float32 inside": INSIDE,
     "int8 inside": CODES | INSIDE,
 }
-# Independent sums in registers, in one text, which no compiler can move: the instruction's rate is what is left.
+# Independent sums in registers, in one text, which no compiler can move: what is left is the rate
+# of the instruction.
 _SUMS = 24
 _TEXT = "".join(f'"vpdpbusd %1, %0, %%zmm{number}\\n"' for number in range(_SUMS))
 _CHANGED = ", ".join(f'"xmm{number}"' for number in range(_SUMS))

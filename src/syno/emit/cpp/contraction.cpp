@@ -112,9 +112,8 @@ class Matcher {
     if (c_.precision != Precision::kInt8) return;
     // Codes of neighbouring rows are stored together.
     const Index stored = flat_address(program_, nest(), nest().store);
-    std::stable_sort(c_.rows.begin(), c_.rows.end(), [&](int a, int b) {
-      return stored.coefficient(a) > stored.coefficient(b);
-    });
+    std::stable_sort(c_.rows.begin(), c_.rows.end(),
+                     [&](int a, int b) { return stored.coefficient(a) > stored.coefficient(b); });
   }
 
   // Moves axes of the data from `slices` to `columns`: those that are stored side by side, innermost first.
@@ -516,8 +515,7 @@ class Matcher {
     }
     if (parts) values[at(c_.terms.back())] = values[at(c_.terms.back())] + add("part", word_);
     fill.outputs = fill.axes.size();
-    std::int64_t elements =
-        c_.columns.empty() ? c_.point : c_.panel_step(0) * c_.panel_columns[0];
+    std::int64_t elements = c_.columns.empty() ? c_.point : c_.panel_step(0) * c_.panel_columns[0];
     for (std::size_t t = c_.taps.size(); t-- > 0;) {
       if (c_.slides[t].kept) continue;
       c_.slides[t].phase_elements = elements;

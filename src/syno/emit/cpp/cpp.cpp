@@ -5,6 +5,7 @@
 
 #include "syno/emit/cpp/epilogue.h"
 #include "syno/emit/cpp/interface.h"
+#include "syno/emit/cpp/print_products.h"
 #include "syno/emit/cpp/print_rows.h"
 #include "syno/emit/cpp/runtime.h"
 #include "syno/emit/cpp/schedule.h"
@@ -54,16 +55,16 @@ class Emitter {
         const bool is_last = !phases_[p].contraction && ends(p);
         const int channel = epilogue_.uses_channels() ? static_cast<int>(channel_place()) : -1;
         print_rows(out_, program_, *phases_[p].rows, rows_name(p),
-                   {operand_elements(*phases_[p].rows), is_last, channel,
-                    is_of_data(phases_[p])});
+                   {operand_elements(*phases_[p].rows), is_last, channel, is_of_data(phases_[p])});
         out_.line();
       }
       if (phases_[p].contraction) {
-        print_contraction(p);
+        print_contraction(out_, program_, *phases_[p].contraction, contract_name(p),
+                          phases_[p].tuning, channel_of(p));
         out_.line();
       }
       if (phases_[p].depthwise) {
-        print_depthwise(p);
+        print_depthwise(out_, program_, *phases_[p].depthwise, depthwise_name(p), channel_of(p));
         out_.line();
       }
     }
@@ -136,6 +137,11 @@ class Emitter {
     return !epilogue_.empty() && program_.buffer(phases_[p].store).kind == BufferKind::kOutput;
   }
 
+  // The dimension of the result that the epilogue of a phase has values for, or -1.
+  int channel_of(std::size_t p) const {
+    return ends(p) && epilogue_.uses_channels() ? static_cast<int>(channel_place()) : -1;
+  }
+
   void share(int buffer) {
     offsets_[at(buffer)] = shared_;
     shared_ += rounded(floats_of(image_elements(buffer), element_of(buffer)) + kSlack);
@@ -175,200 +181,6 @@ class Emitter {
       for (const std::string_view line : split_lines(runtime)) out_.line(line);
       out_.line();
     }
-  }
-
-  // A function of a flattened index of some axes.
-  void place_function(const std::string& head, const LoopNest& nest, const std::vector<int>& axes,
-                      const std::string& flat, const Index& value) {
-    if (value.is_constant()) {
-      out_.line("static long " + head + "(long) { return " + number(value.constant()) + "; }");
-      return;
-    }
-    const bool simple = axes.size() == 1;
-    if (simple) {
-      std::vector<std::string> names(nest.axes.size(), "?");
-      names[at(axes[0])] = flat;
-      out_.line("static long " + head + "(long " + flat + ") { return " + value.text(names) +
-                "; }");
-      return;
-    }
-    out_.line("static long " + head + "(long " + flat + ") {").indent();
-    print_decode(out_, nest, axes, flat);
-    out_.line("return " + value.text(c_names(nest)) + ";");
-    out_.dedent().line("}");
-  }
-
-  void print_contraction(std::size_t p) {
-    const Contraction& c = *phases_[p].contraction;
-    const LoopNest& nest = c.nest;
-    const std::size_t count = nest.axes.size();
-    const Index stored = flat_address(program_, nest, nest.store);
-    const auto constant = [&](const std::string& name, std::int64_t value) {
-      out_.line("static constexpr long " + name + " = " + number(value) + ";");
-    };
-    out_.line("struct " + contract_name(p) + " {").indent();
-    constant("kGroups", c.product(c.groups));
-    constant("kSlices", c.slice_count());
-    constant("kRows", c.row_count());
-    constant("kTerms", c.term_count());
-    constant("kTaps", c.tap_count());
-    constant("kBlock", c.block_columns());
-    constant("kPoint", c.point * c.line_stride);
-    constant("kLine", c.line_columns());
-    constant("kLineStep", c.line_columns() < c.block_columns() ? c.panel_step(c.columns.size() - 2) : 0);
-    constant("kPairWidth", c.paired ? c.width() : 0);
-    if (c.paired) constant("kPairRows", c.block_rows);
-    out_.line("using Words = " + std::string(words_type(c.precision)) + ";");
-    out_.line("static constexpr bool kInPlace = " + std::string(c.in_place ? "true" : "false") +
-              ";");
-    out_.line("static constexpr float kScale = " + number(nest.scale) + ";");
-
-    const Index columns = *part_of(stored, c.columns, count);
-    const Index rows = *part_of(stored, c.rows, count);
-    const std::int64_t run = row_run(c, rows);
-    const bool rows_side_by_side = run == c.row_count();
-    out_.line("static constexpr bool kColumnsAreContiguous = " +
-              std::string(columns_side_by_side(program_, c) ? "true" : "false") + ";");
-    print_tiles(phases_[p].tuning);
-    out_.line("static constexpr bool kRowsAreContiguous = " +
-              std::string(rows_side_by_side ? "true" : "false") + ";");
-    constant("kRowRun", run);
-    if (c.precision == Precision::kInt8) print_scaled(program_.buffer(nest.operands[c.data].buffer));
-    else out_.line("static constexpr bool kScaled = false;");
-
-    const bool by_rows = !ends(p) || !epilogue_.uses_channels() ||
-                         std::none_of(c.columns.begin(), c.columns.end(), [&](int axis) {
-                           return nest.store.index[channel_place()].depends_on(axis);
-                         });
-    out_.line("static constexpr bool kChannelOfRow = " + std::string(by_rows ? "true" : "false") +
-              ";");
-
-    std::vector<int> outer = c.groups;
-    outer.insert(outer.end(), c.slices.begin(), c.slices.end());
-    if (c.in_place) {
-      const Index address = flat_address(program_, nest, nest.operands[c.data]);
-      place_function("data", nest, outer, "s",
-                     *part_of(address, outer, count) + Index(address.constant()));
-      place_function("term", nest, c.terms, "k", *part_of(address, c.terms, count));
-    } else {
-      const std::int64_t step = c.terms_inside ? 1 : c.block_elements() / c.term_count();
-      out_.line("static long data(long s) { return s * " + number(c.block_elements()) + "; }");
-      out_.line("static long term(long k) { return k * " + number(step) + "; }");
-    }
-    tap_function(c);
-    place_function("row", nest, c.rows, "m", rows);
-    place_function("column", nest, c.columns, "n", columns);
-    place_function("result", nest, outer, "s",
-                   *part_of(stored, outer, count) + Index(stored.constant()));
-    out_.line("static long group(long s) { return s / " + number(c.product(c.slices)) + "; }");
-    weight_function(c);
-    out_.dedent().line("};");
-  }
-
-  void print_depthwise(std::size_t p) {
-    const Depthwise& d = *phases_[p].depthwise;
-    const auto constant = [&](const std::string& name, std::int64_t value) {
-      out_.line("static constexpr long " + name + " = " + number(value) + ";");
-    };
-    out_.line("struct " + depthwise_name(p) + " {").indent();
-    constant("kChannels", d.extent(d.lane));
-    for (const bool rows : {true, false}) {
-      const SlidingAxis& axis = rows ? d.rows : d.columns;
-      const std::string name = rows ? "kRow" : "kColumn";
-      constant(name + "s", d.extent(axis.axis));
-      constant(rows ? "kTapRows" : "kTapColumns", d.extent(axis.tap));
-      constant(name + "Step", axis.step);
-      constant(name + "Dilation", axis.dilation);
-      constant(name + "First", axis.first);
-      constant(name + "Extent", axis.axis < 0 ? 1 : axis.extent);
-      constant(name + "Data", axis.data);
-      constant(name + "Stored", axis.stored);
-    }
-    constant("kDataStart", d.data_start);
-    constant("kStoredStart", d.stored_start);
-    print_scaled(program_.buffer(d.nest.operands[d.data].buffer));
-    const bool by_lane = !ends(p) || !epilogue_.uses_channels() || [&] {
-      const Index& channel = d.nest.store.index[channel_place()];
-      return !channel.depends_on(d.columns.axis);
-    }();
-    out_.line("static constexpr bool kChannelOfRow = " + std::string(by_lane ? "true" : "false") +
-              ";");
-    std::vector<std::string> names(d.nest.axes.size(), "0");
-    names[at(d.lane)] = "c";
-    if (d.rows.tap >= 0) names[at(d.rows.tap)] = "a";
-    if (d.columns.tap >= 0) names[at(d.columns.tap)] = "b";
-    out_.line(
-        "static float weight(const float* w, long c, [[maybe_unused]] long a, [[maybe_unused]] "
-        "long b) {");
-    out_.indent()
-        .line("return w[" +
-              flat_address(program_, d.nest, d.nest.operands[d.weight]).text(names) + "];")
-        .dedent()
-        .line("}");
-    out_.dedent().line("};");
-  }
-
-  // Whether sums are multiplied with the scale of what is read: that of x is in the epilogue's.
-  void print_scaled(const Buffer& data) {
-    out_.line("static constexpr bool kScaled = " +
-              std::string(data.kind == BufferKind::kValue ? "true" : "false") + ";");
-  }
-
-  // How many neighbouring rows lie side by side in the result.
-  static std::int64_t row_run(const Contraction& c, const Index& rows) {
-    std::int64_t run = 1;
-    for (std::size_t r = c.rows.size(); r-- > 0 && rows.is_affine();) {
-      if (rows.coefficient(c.rows[r]) != run) break;
-      run *= c.nest.axes[at(c.rows[r])].extent;
-      if (c.precision != Precision::kInt8 && c.rows.size() > 1) return 1;
-    }
-    return run;
-  }
-
-  // type Chosen: tiles that a tuning chooses.
-  void print_tiles(const NestTuning& tuning) {
-    if (!tuning.has_tiles()) return;
-    const auto text = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
-    out_.line("using Chosen = Tiles<" + text(tuning.over) + ", " + text(tuning.rows) + ", " +
-              text(tuning.width) + ", " + text(tuning.order) + ">;");
-  }
-
-  void tap_function(const Contraction& c) {
-    std::vector<std::string> places;
-    for (std::int64_t t = 0; t < c.tap_count(); ++t) {
-      std::int64_t rest = t;
-      std::int64_t place = 0;
-      for (std::size_t a = c.taps.size(); a-- > 0;) {
-        const std::int64_t extent = c.nest.axes[at(c.taps[a])].extent;
-        const Contraction::Slide& slide = c.slides[a];
-        const std::int64_t tap = rest % extent;
-        place += tap / slide.phases * slide.step * c.panel_step(slide.column) +
-                 (slide.kept ? tap : tap % slide.phases) * slide.phase_elements;
-        rest /= extent;
-      }
-      places.push_back(number(place));
-    }
-    out_.line("static constexpr long kPlaces[] = {" + join(places, ", ") + "};");
-    out_.line("static constexpr long tap(long t) { return kPlaces[t]; }");
-  }
-
-  void weight_function(const Contraction& c) {
-    const Access& weight = c.nest.operands[c.weight];
-    out_.line(
-        "static float weight([[maybe_unused]] const float* w, [[maybe_unused]] long g, "
-        "[[maybe_unused]] long m,");
-    out_.line("                    [[maybe_unused]] long k, [[maybe_unused]] long t) {").indent();
-    print_decode(out_, c.nest, c.groups, "g");
-    print_decode(out_, c.nest, c.rows, "m");
-    print_decode(out_, c.nest, c.terms, "k");
-    print_decode(out_, c.nest, c.taps, "t");
-    const std::vector<std::string> names = c_names(c.nest);
-    for (const Condition& condition : weight.conditions) {
-      out_.line("if (static_cast<unsigned long>(" + condition.index.text(names) +
-                ") >= " + number(condition.extent) + ") return 0.0f;");
-    }
-    out_.line("return w[" + flat_address(program_, c.nest, weight).text(names) + "];");
-    out_.dedent().line("}");
   }
 
   // The packed memory: weights as they are where rows read them, then the tiles of contractions.
@@ -579,9 +391,9 @@ class Emitter {
                            panel_target(phase, "own") + " - unit * " + number(c.block_elements()),
                            "unit * " + rows, "(unit + 1) * " + rows),
         "    Block<" + name + ">::run(" + panel_source(phase, "own") + ", " + packed_of(p) + " + " +
-            name + "::group(slice) * Tiling<" + name + ">::kPackedGroup, " + target_of(phase.store) +
-            " + " + name + "::result(slice) + block * " + number(block) + ", 0, Block<" + name +
-            ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
+            name + "::group(slice) * Tiling<" + name + ">::kPackedGroup, " +
+            target_of(phase.store) + " + " + name + "::result(slice) + block * " + number(block) +
+            ", 0, Block<" + name + ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
         "}",
     };
   }

@@ -111,7 +111,8 @@ class Matcher {
       return condition.index.terms().size() == (sliding.tap < 0 ? 1U : 2U);
     }
     // Nothing is left out: one place is what both steps are multiples of.
-    if (taps.size() == 1 || (taps.size() == 2 && found_.rows.axis < 0)) return take_free(sliding, taps);
+    if (taps.size() == 1 || (taps.size() == 2 && found_.rows.axis < 0))
+      return take_free(sliding, taps);
     return taps.empty() || take_free(sliding, taps);
   }
 

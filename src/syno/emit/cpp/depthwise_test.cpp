@@ -23,8 +23,7 @@ std::optional<cpp::Depthwise> matched(const ZooText& zoo, std::string_view sizes
     permute_buffer(program, program.input, {0, 2, 3, 1});
     permute_buffer(program, program.nests[0].store.buffer, {0, 2, 3, 1});
   }
-  return cpp::match_depthwise(program,
-                              merged(program, without_batch(program, program.nests[0])));
+  return cpp::match_depthwise(program, merged(program, without_batch(program, program.nests[0])));
 }
 
 TEST(Depthwise, RowsAndColumnsSlideAndChannelsAreLanes) {

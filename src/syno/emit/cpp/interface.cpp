@@ -71,7 +71,8 @@ std::string cpp_header(const CppOptions& options) {
          (codes
               ? "/* Behind them: the zero of x, the zero and the scale of residual, the zero of y "
                 "and 1 / its scale;\n"
-                "   then of each tensor between contractions that is stored as codes its zero, its scale "
+                "   then of each tensor between contractions that is stored as codes its zero, its "
+                "scale "
                 "and 1 / its scale. */\n"
               : "") +
          "/* threads: at most so many, from 1 to " + std::to_string(kMaxThreads) +

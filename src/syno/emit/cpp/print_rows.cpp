@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "syno/emit/cpp/lanes.h"
+#include "syno/emit/cpp/print_copies.h"
 #include "syno/plan/loop_transform.h"
 #include "syno/support/at.h"
 #include "syno/support/checked.h"
@@ -57,17 +58,7 @@ class RowPrinter {
     for (std::size_t o = 0; o < addresses_.size(); ++o) {
       if (uses_lane(o) && !is_strided(o) && !rotation(o)) print_places(o);
     }
-    if (is_copy() && goes_on()) {
-      copy_runs();
-      for (int block = 0; block < 2; ++block) out_.dedent().line("}");
-      return;
-    }
     open_rows();
-    if (is_copy()) {
-      copy();
-      for (int block = 0; block < 3; ++block) out_.dedent().line("}");
-      return;
-    }
     // The masks of the ends of a row become constants.
     if (rows_.window >= 0 && length <= kMostUnrolledRow && sum_count() <= kMostUnrolled) unroll();
     out_.line("for (long v = 0; v < kLength; v += kParts * kLanes) {").indent();
@@ -134,86 +125,6 @@ class RowPrinter {
     return cpp::is_strided(addresses_[operand], nest().operands[operand], rows_.lane);
   }
 
-  // Whether codes are stored as they are read, with zeros where nothing may be read: as numbers they would be widened and
-  // rounded again.
-  bool is_copy() const {
-    if (addresses_.size() != 1 || rows_.lane < 0 || rows_.tile >= 0 || rows_.part >= 0) return false;
-    if (ends_.epilogue || nest().scale != 1 || nest().axes.size() != nest().outputs) return false;
-    const Element from = ends_.operands.empty() ? Element::kFloat32 : ends_.operands[0];
-    if (from != Element::kCode || from != rows_.target || !ends_.same_codes) return false;
-    const bool side_by_side = is_linear(stored_, rows_.lane) && stored_.coefficient(rows_.lane) == 1;
-    return side_by_side && uses_lane(0) && is_strided(0) &&
-           addresses_[0].coefficient(rows_.lane) == 1;
-  }
-
-  // Whether rows that follow each other in the innermost loop do so in memory, too.
-  bool goes_on() const {
-    if (rows_.outer.empty() || in_conditions(nest().operands[0], rows_.lane)) return false;
-    const int axis = rows_.outer.back();
-    for (const Index* index : {&stored_, &addresses_[0]}) {
-      if (!is_linear(*index, axis) || index->coefficient(axis) != extent(rows_.lane)) return false;
-    }
-    return std::all_of(conditions_[0].begin(), conditions_[0].end(), [&](const Condition& each) {
-      return !each.index.depends_on(axis) ||
-             (is_linear(each.index, axis) && each.index.coefficient(axis) == 1);
-    });
-  }
-
-  // All rows of the innermost loop at once.
-  void copy_runs() {
-    const int axis = rows_.outer.back();
-    const std::string length = std::to_string(extent(rows_.lane));
-    open_runs();
-    std::string first = "0";
-    std::string last = std::to_string(extent(axis));
-    std::vector<std::string> tests;
-    for (const Condition& condition : conditions_[0]) {
-      const Index rest = without(condition.index, axis);
-      if (!condition.index.depends_on(axis)) {
-        tests.push_back(test(text(0, condition.index), condition.extent));
-        continue;
-      }
-      first = "most(" + first + ", " + text(0, rest * -1) + ")";
-      last = "least(" + last + ", " + text(0, rest * -1 + Index(condition.extent)) + ")";
-    }
-    const auto base = [&](const Index& index) {
-      return "(" + text(without(without(index, rows_.lane), axis)) + ")";
-    };
-    const std::string some = tests.empty() ? "true" : join(tests, " && ");
-    out_.line("const bool there = " + some + ";");
-    out_.line("copy_range(to + " + base(stored_) + ", a0 + " + base(addresses_[0]) +
-              ", (i - from) * " + length + ", (next - from) * " + length + ",");
-    out_.line("           there ? " + length + " * (" + first + ") : 0, there ? " + length + " * (" +
-              last + ") : 0);");
-  }
-
-  void copy() {
-    std::vector<std::string> tests;
-    for (const Condition& condition : conditions_[0]) {
-      if (!condition.index.depends_on(rows_.lane))
-        tests.push_back(test(text(0, condition.index), condition.extent));
-    }
-    bounds(0);
-    const std::string to = "to + (" + text(without(stored_, rows_.lane)) + ")";
-    const std::string copied = "copy_row<kLength>(" + to + ", from0, first0, last0);";
-    if (tests.empty()) {
-      out_.line(copied);
-      return;
-    }
-    out_.line("if (" + join(tests, " && ") + ") " + copied);
-    out_.line("else copy_row<kLength>(" + to + ", from0, 0, 0);");
-  }
-
-  // A loop over runs of the innermost axis: iterations [i, next) of those that begin at `from`.
-  void open_runs() {
-    const std::vector<int> runs(rows_.outer.begin(), rows_.outer.end() - 1);
-    const std::string size = std::to_string(extent(rows_.outer.back()));
-    out_.line("for (long i = begin, next; i < end; i = next) {").indent();
-    out_.line("const long run = i / " + size + ", from = run * " + size + ";");
-    out_.line("next = least(end, from + " + size + ");");
-    print_decode(out_, nest(), runs, "run");
-  }
-
   // A loop over runs of the innermost axis, and one over such a run: what does not depend on that axis is computed once.
   void open_rows() {
     if (rows_.outer.empty()) {
@@ -222,7 +133,7 @@ class RowPrinter {
       return;
     }
     const std::string& name = names_[at(rows_.outer.back())];
-    open_runs();
+    open_runs(out_, rows_);
     out_.line("for (long " + name + " = i - from; " + name + " < next - from; ++" + name + ") {")
         .indent();
   }
@@ -233,10 +144,6 @@ class RowPrinter {
   std::optional<Index> rotation(std::size_t operand) const {
     return rotation_of(addresses_[operand], nest().operands[operand], rows_.lane,
                        extent(rows_.lane));
-  }
-
-  static std::string test(const std::string& value, std::int64_t extent) {
-    return "static_cast<unsigned long>(" + value + ") < " + std::to_string(extent);
   }
 
   void sums() {
@@ -269,7 +176,7 @@ class RowPrinter {
     for (const std::size_t o : operands) {
       for (const Condition& condition : conditions_[o]) {
         if (rows_.lane >= 0 && condition.index.depends_on(rows_.lane)) continue;
-        const std::string one = test(text(o, condition.index), condition.extent);
+        const std::string one = range_test(text(o, condition.index), condition.extent);
         if (std::find(tests.begin(), tests.end(), one) == tests.end()) tests.push_back(one);
       }
     }
@@ -439,7 +346,7 @@ class RowPrinter {
     names[at(rows_.lane)] = "lane";
     for (const Condition& condition : conditions_[o]) {
       if (!condition.index.depends_on(rows_.lane)) continue;
-      out_.line("if (!(" + test(condition.index.text(names), condition.extent) +
+      out_.line("if (!(" + range_test(condition.index.text(names), condition.extent) +
                 ")) return kNowhere;");
     }
     out_.line("return " + lane_part(o).text(names) + ";");
@@ -484,7 +391,8 @@ class RowPrinter {
     std::string value = "a" + number + "[" + address(o, "(l + lane)") + "]";
     std::string tests;
     for (const Condition& condition : conditions_[o])
-      tests += (tests.empty() ? "" : " && ") + test(condition.index.text(names), condition.extent);
+      tests +=
+          (tests.empty() ? "" : " && ") + range_test(condition.index.text(names), condition.extent);
     if (!tests.empty()) value = tests + " ? " + value + " : 0.0f";
     return "gather(kLength - l, [&](long lane) { return " + value + "; })";
   }
@@ -636,8 +544,22 @@ void print_decode(Printer& out, const LoopNest& nest, const std::vector<int>& ax
   }
 }
 
+std::string range_test(const std::string& value, std::int64_t extent) {
+  return "static_cast<unsigned long>(" + value + ") < " + std::to_string(extent);
+}
+
+void open_runs(Printer& out, const RowLoops& rows) {
+  const std::vector<int> runs(rows.outer.begin(), rows.outer.end() - 1);
+  const std::string size = std::to_string(rows.nest.axes[at(rows.outer.back())].extent);
+  out.line("for (long i = begin, next; i < end; i = next) {").indent();
+  out.line("const long run = i / " + size + ", from = run * " + size + ";");
+  out.line("next = least(end, from + " + size + ");");
+  print_decode(out, rows.nest, runs, "run");
+}
+
 void print_rows(Printer& out, const LoopProgram& program, const RowLoops& rows,
                 const std::string& name, const RowEnds& ends) {
+  if (is_copy(program, rows, ends)) return print_copy(out, program, rows, name);
   RowPrinter(out, program, rows, ends).print(name);
 }
 

@@ -33,4 +33,10 @@ std::vector<std::string> c_names(const LoopNest& nest);
 void print_decode(Printer& out, const LoopNest& nest, const std::vector<int>& axes,
                   const std::string& flat);
 
+/// "static_cast<unsigned long>(VALUE) < 7": whether it is in [0, extent).
+std::string range_test(const std::string& value, std::int64_t extent);
+
+/// Opens a loop over runs of the innermost of the outer axes: iterations [i, next) of those that begin at `from`.
+void open_runs(Printer& out, const RowLoops& rows);
+
 }  // namespace syno::cpp

@@ -96,7 +96,8 @@ class Scheduler {
   void find_codes() {
     for (const LoopNest& nest : program_.nests) {
       const int buffer = nest.store.buffer;
-      if (program_.buffer(buffer).kind != BufferKind::kValue || program_.buffer(buffer).from_weights)
+      if (program_.buffer(buffer).kind != BufferKind::kValue ||
+          program_.buffer(buffer).from_weights)
         continue;
       const LoopNest one = merged(program_, without_batch(program_, nest));
       const std::optional<Contraction> found = matched(one, {});
