@@ -153,10 +153,10 @@ void Index::join_parts() {
       // m * (e div m) + e mod m is e; with e = f div d, the quotient is f div (d * m).
       const Index& of = *terms_[r].of;
       const bool plain = terms_[r].divisor == terms_[q].divisor && of == *terms_[q].of;
-      const bool nested =
-          of.constant_ == 0 && of.terms_.size() == 1 && of.terms_[0].kind == Kind::kQuotient &&
-          of.terms_[0].coefficient == 1 && *of.terms_[0].of == *terms_[q].of &&
-          multiply(of.terms_[0].divisor, terms_[r].divisor) == terms_[q].divisor;
+      const bool nested = of.constant_ == 0 && of.terms_.size() == 1 &&
+                          of.terms_[0].kind == Kind::kQuotient && of.terms_[0].coefficient == 1 &&
+                          *of.terms_[0].of == *terms_[q].of &&
+                          multiply(of.terms_[0].divisor, terms_[r].divisor) == terms_[q].divisor;
       if (!plain && !nested) continue;
       const Index whole = of * terms_[r].coefficient;
       terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(std::max(q, r)));
