@@ -11,6 +11,7 @@ from syno._util.errors import UserError
 from syno.inference.passes.clean import (
     fold_constants,
     merge_equal,
+    merge_sizes,
     remove_identities,
     remove_writes,
 )
@@ -103,6 +104,7 @@ def folded(traced: Traced, *, convolutions: bool = True) -> Prepared:
         remove_identities(traced.graph)
         fold_constants(traced.graph)
         merge_equal(traced.graph)
+        merge_sizes(traced.graph)
         fuse_gelu(traced.graph)
         kept = put_layers(traced, convolutions=convolutions)
         merge_reshapes(traced.graph)

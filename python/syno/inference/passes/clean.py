@@ -120,6 +120,19 @@ def merge_equal(graph: fx.GraphModule) -> None:
             graph.graph.erase_node(node)
 
 
+def merge_sizes(graph: fx.GraphModule) -> None:
+    """Computes a size once, so that nothing reads a layer for what is known before it."""
+    seen: dict[object, fx.Node] = {}
+    for node in list(graph.graph.nodes):
+        size = node.meta.get("val")
+        if not isinstance(size, torch.SymInt):
+            continue
+        first = seen.setdefault(size.node.expr, node)
+        if first is not node and node.op == "call_function":
+            node.replace_all_uses_with(first)
+            graph.graph.erase_node(node)
+
+
 def _frozen(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return tuple(_frozen(each) for each in value)
