@@ -17,11 +17,14 @@ from syno.operators import zoo
 from .cpp_stored import stored_functions
 from .test_cpp_variants import NHWC
 
+PLAIN = tuple(flag for flag in native.QUICK_FLAGS if flag != "-march=native")
 # Of vectors with and without the instruction, and of any processor.
 FLAGS = {
     "here": native.QUICK_FLAGS,
     "no instruction": (*native.QUICK_FLAGS, "-mno-avx512vnni"),
-    "any processor": tuple(flag for flag in native.QUICK_FLAGS if flag != "-march=native"),
+    "no AVX-512": (*native.QUICK_FLAGS, "-mno-avx512f"),
+    "AVX2": (*PLAIN, "-mavx2", "-mfma"),
+    "any processor": PLAIN,
 }
 CODES = {"precision": "int8", "input_format": "uint8", "value_format": "uint8"}
 BATCH = 2
@@ -138,7 +141,7 @@ def test_every_step_of_the_zoo_is_exact_in_codes(name, flags):
         check(*case, FLAGS[flags])
 
 
-@pytest.mark.parametrize("flags", ["no instruction", "any processor"])
+@pytest.mark.parametrize("flags", sorted({*FLAGS} - {"here"}))
 @pytest.mark.parametrize("name", ["operator-2", "depthwise-separable"])
 def test_code_for_other_processors_is_exact_in_codes(name, flags):
     for case in cases(name, 1, 2):

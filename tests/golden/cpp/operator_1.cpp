@@ -16,12 +16,16 @@ struct Contraction0 {
     static constexpr long kTaps = 1;
     static constexpr long kBlock = 25;
     static constexpr long kPoint = 1;
+    static constexpr long kLine = 25;
+    static constexpr long kLineStep = 0;
     static constexpr long kPairWidth = 0;
     using Words = Floats;
     static constexpr bool kInPlace = true;
     static constexpr float kScale = 1;
     static constexpr bool kColumnsAreContiguous = false;
     static constexpr bool kRowsAreContiguous = false;
+    static constexpr long kRowRun = 1;
+    static constexpr bool kScaled = false;
     static constexpr bool kChannelOfRow = true;
     static long data(long s) { return 100*s; }
     static long term(long k) { return 25*k; }
@@ -85,12 +89,16 @@ struct Contraction1 {
     static constexpr long kTaps = 3;
     static constexpr long kBlock = 25;
     static constexpr long kPoint = 1;
+    static constexpr long kLine = 25;
+    static constexpr long kLineStep = 0;
     static constexpr long kPairWidth = 0;
     using Words = Floats;
     static constexpr bool kInPlace = false;
     static constexpr float kScale = 1;
     static constexpr bool kColumnsAreContiguous = true;
     static constexpr bool kRowsAreContiguous = false;
+    static constexpr long kRowRun = 1;
+    static constexpr bool kScaled = false;
     static constexpr bool kChannelOfRow = true;
     static long data(long s) { return s * 630; }
     static long term(long k) { return k * 35; }

@@ -348,6 +348,23 @@ struct Quads {
     IntVector own = sum;
     asm("vpdpbusd %2, %1, %0" : "+v"(own) : "v"(data), "vm"(weights));
     sum = own;
+#elif defined(__AVX512BW__)
+    // Pairs of 16 bits, even bytes and odd ones: products of both fit, and their sums, too.
+    const __m512i d = (__m512i)data, w = (__m512i)weights;
+    const __m512i even = _mm512_madd_epi16(_mm512_and_si512(d, _mm512_set1_epi16(0xff)),
+                                           _mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8));
+    const __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(d, 8), _mm512_srai_epi16(w, 8));
+    sum = (IntVector)_mm512_add_epi32((__m512i)sum, _mm512_add_epi32(even, odd));
+#elif defined(__AVXVNNI__) && defined(__AVX2__)
+    IntVector own = sum;
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(own) : "x"(data), "xm"(weights));
+    sum = own;
+#elif defined(__AVX2__)
+    const __m256i d = (__m256i)data, w = (__m256i)weights;
+    const __m256i even = _mm256_madd_epi16(_mm256_and_si256(d, _mm256_set1_epi16(0xff)),
+                                           _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
+    const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(d, 8), _mm256_srai_epi16(w, 8));
+    sum = (IntVector)_mm256_add_epi32((__m256i)sum, _mm256_add_epi32(even, odd));
 #else
     for (int part = 0; part < 4; ++part) {
       const IntVector code = (IntVector)((BitVector)data >> (8 * part) & 0xff);
