@@ -215,7 +215,7 @@ class Emitter {
     }
     if (b.kind == BufferKind::kInput) return "x";
     if (b.kind == BufferKind::kOutput) return "y";
-    const std::string start = "shared + " + number(offsets_[at(buffer)]);
+    std::string start = "shared + " + number(offsets_[at(buffer)]);
     if (element_of(buffer) != Element::kCode) return start;
     return "Codes{reinterpret_cast<const std::uint8_t*>(" + start + "), " + zero_of(buffer) + ", " +
            scale_of(buffer) + "}";
