@@ -70,13 +70,13 @@ thorough() {
 verified() { syno verify --random "$2" --seed 0 --emitters "$1"; }
 tests() { # tests PATH...: the slow ones, too
   # shellcheck disable=SC2086  # several arguments
-  SYNO_SKIPS=strict python -m pytest -m "slow or not slow" -o "norecursedirs=.*" "$@" ${PYTEST:-}
+  SYNO_SKIPS=strict python_tests -m "slow or not slow" -o "norecursedirs=.*" "$@" ${PYTEST:-}
 }
 NETWORKS="tests/inference/test_random_networks.py::test_many_random_networks_are_right_or_refused"
 networks() { # networks BLOCK: 25 of the 200 tests, each of 25 networks
   local bundles=()
   for bundle in $(seq $((25 * $1 - 25)) $((25 * $1 - 1))); do bundles+=("$NETWORKS[$bundle]"); done
-  tests "${bundles[@]}"
+  tests "${bundles[@]}" --dist load # all of one file
 }
 ALL=(.)
 SEPARATE=(audit e2e lab)

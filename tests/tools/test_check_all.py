@@ -52,8 +52,9 @@ def test_all_parts_pass(project: Path) -> None:
     assert code == 0
     passed = [row for row in table if row.startswith("   passed ")]
     assert len(passed) - any(" fuzz " in row for row in passed) == PARTS
-    pytest_ = ".venv/bin/python -m pytest -m slow or not slow -o norecursedirs=.*"
-    assert f"{pytest_} tests/audit -k some\n" in ran
+    by_file = ".venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder"
+    assert f"{by_file} -m slow or not slow -o norecursedirs=.* tests/audit -k some\n" in ran
+    assert "[24] --dist load -k some\n" in ran
 
 
 @pytest.mark.parametrize(
