@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from marks import slow_but
 from syno import Operator, UserError, _core
 from syno.codegen import native
 from syno.operators import zoo
@@ -29,6 +30,8 @@ FLAGS = {
 CODES = {"precision": "int8", "input_format": "uint8", "value_format": "uint8"}
 BATCH = 2
 MOST_TERMS = 4e6
+# In make test.
+QUICK = ("depthwise-separable", "operator-1", "operator-2", "grouped", "low-rank-conv")
 IDENTITY = [128.0, 1.0, 1.0]  # zero, scale and 1 / scale of codes that hold small integers
 DEPTHWISE = ("depthwise", "depthwise-separable", "dilated", "shift-conv")
 STEPS = ("operator-1", "operator-2", "stacked-conv", "low-rank-conv")
@@ -124,7 +127,7 @@ def check(operator: Operator, sizes: dict[str, int], flags: tuple[str, ...]) -> 
     return sources
 
 
-@pytest.mark.parametrize("name", sorted({*DEPTHWISE, *STEPS, *LAYERS, *OTHERS}))
+@pytest.mark.parametrize("name", slow_but(sorted({*DEPTHWISE, *STEPS, *LAYERS, *OTHERS}), *QUICK))
 def test_every_step_is_exact_in_codes(name):
     sources = "".join(check(*case, FLAGS["here"]) for case in cases(name, 3, 0))
     if name in STEPS:
@@ -141,16 +144,16 @@ def test_every_step_of_the_zoo_is_exact_in_codes(name, flags):
         check(*case, FLAGS[flags])
 
 
-@pytest.mark.parametrize("flags", sorted({*FLAGS} - {"here"}))
+@pytest.mark.parametrize("flags", slow_but(sorted({*FLAGS} - {"here"}), "no AVX-512"))
 @pytest.mark.parametrize("name", ["operator-2", "depthwise-separable"])
 def test_code_for_other_processors_is_exact_in_codes(name, flags):
     for case in cases(name, 1, 2):
         check(*case, FLAGS[flags])
 
 
-@pytest.mark.parametrize("channels", [8, 17, 48])
-@pytest.mark.parametrize("step", [1, 2, 3])
-@pytest.mark.parametrize("taps", [(1, 4), (3, 3), (5, 2), (7, 1)])
+@pytest.mark.parametrize("channels", slow_but([8, 17, 48], 17))
+@pytest.mark.parametrize("step", slow_but([1, 2, 3], 2))
+@pytest.mark.parametrize("taps", slow_but([(1, 4), (3, 3), (5, 2), (7, 1)], (3, 3), (5, 2)))
 def test_depthwise_convolutions_with_steps(channels, step, taps):
     """All codes and weights, for maps with borders on every side."""
     rows, columns = taps
@@ -222,7 +225,7 @@ BUGS = {
 }
 
 
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.parametrize("bug", slow_but(BUGS, "the zero of a border"))
 def test_a_bug_is_found(bug, monkeypatch):
     """The comparisons above notice each of these changes of the text."""
     old, new = BUGS[bug]
