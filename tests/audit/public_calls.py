@@ -598,6 +598,12 @@ LEFT_OUT = {
     "StudyResults.plot_front": "draws with Matplotlib: tests/study/test_results.py",
     "adapt": "trains and measures for minutes: tests/adaptation/pipeline",
     "Adaptation": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.best": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.network": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.rows": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.sections": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.table": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.to_json": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.picture": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.report": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.compare": "a result of adapt: tests/adaptation/pipeline",
@@ -616,13 +622,17 @@ def public_code() -> dict[str, Any]:
         if not isinstance(value, type):
             found[name] = getattr(inspect.unwrap(value), "__code__", None)
             continue
+        # A class may have what is its own from a class below it, of the same package.
+        package = value.__module__.rpartition(".")[0]
+        own = [each for each in value.__mro__ if each.__module__.rpartition(".")[0] == package]
+        held = {member: it for each in reversed(own) for member, it in vars(each).items()}
         members = {
             member: _function(attribute)
-            for member, attribute in vars(value).items()
+            for member, attribute in held.items()
             if not member.startswith("_") and _function(attribute) is not None
         }
         found |= {f"{name}.{member}": code.__code__ for member, code in members.items()}
-        begin = vars(value).get("__init__")
+        begin = held.get("__init__")
         found[name] = None if begin is None else getattr(inspect.unwrap(begin), "__code__", None)
     return found
 

@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 from rich.progress import Progress, ProgressColumn, TaskID
 
-from syno.data import DataSet, load, loading
+from syno import UserError
+from syno.data import DataSet, load, load_text, loading
 
 Make = Callable[..., Path]
 
@@ -191,3 +192,11 @@ def test_real_cifar10_loads_and_comes_back_from_the_cache(monkeypatch: pytest.Mo
 
 # Read when the module loads: a fixture removes the variable for the tests.
 REAL_DATA = os.environ.get("SYNO_DATA")
+
+
+@pytest.mark.parametrize("data_dir", [1j, 3, b"x"])
+def test_a_data_folder_that_is_no_path_is_named(data_dir: Any) -> None:
+    with pytest.raises(UserError, match="'data_dir' is not a path\n"):
+        load("space", data_dir)
+    with pytest.raises(UserError, match="'data_dir' is not a path\n"):
+        load_text("space", data_dir)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, cast
 
+from syno._util import arguments
 from syno._util.checks import from_file
 from syno._util.errors import UserError, nearest
 from syno.data.layout import is_image
@@ -315,6 +316,8 @@ def _found_path(
         path.exists()  # raises for what no path can be
         return path
     given = data_dir if data_dir is not None else os.environ.get("SYNO_DATA")
+    if given is not None and given != "":
+        arguments.path("'data_dir'", given)
     wanted = f"'{name}' or '{name}{suffixes[0]}'"
     if not given:
         here = f", or write '.{os.sep}{name}' for the folder here" if Path(name).is_dir() else ""
