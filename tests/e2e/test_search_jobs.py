@@ -29,7 +29,12 @@ class Killer(threading.Thread):
         while not self.done.wait(0.2):
             if not os.path.exists(self._path):
                 continue
-            with Store.open(self._path, read_only=True) as store:
+            try:
+                opened = Store.open(self._path, read_only=True)
+            except UserError as error:
+                assert "it is empty" in str(error)  # it is being made
+                continue
+            with opened as store:
                 if not store.studies():
                     continue
                 there = [w for w in store.workers() if w.is_alive and w.ask is not None]
