@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from syno.adaptation.pipeline.adapt import adapt
     from syno.adaptation.pipeline.adaptation import Adaptation
     from syno.inference.compiled_network import compile
+    from syno.inference.quantization.network import quantize
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo
@@ -76,6 +77,7 @@ _LAZY = {
     "export_network": "syno.study.export_network",
     "load_study": "syno.study.results",
     "models": "syno.network",
+    "quantize": "syno.inference",
     "resume": "syno.study.search",
     "search": "syno.study.search",
     "select": "syno.study.selection",
@@ -126,6 +128,7 @@ __all__ = [
     "linear",
     "load_study",
     "models",
+    "quantize",
     "replace",
     "resume",
     "rule",

@@ -28,6 +28,8 @@ using OperandData = std::pair<std::string, std::int64_t>;
 using CallData = std::tuple<int, std::int64_t, OperandData, OperandData, OperandData, OperandData>;
 /// About, code, call.
 using NetworkStepData = std::tuple<std::string, std::string, std::optional<CallData>>;
+/// Text, input format, output format.
+using KernelData = std::tuple<std::string, std::string, std::string>;
 /// Kernel, elements of the weights.
 using LayerData = std::pair<int, std::vector<std::int64_t>>;
 
@@ -63,7 +65,7 @@ NetworkProgram network_program(const std::vector<LayerData>& layers,
 }
 
 std::tuple<std::string, std::string, std::size_t> network_source(
-    std::string name, std::string file, std::string library, std::vector<std::string> kernels,
+    std::string name, std::string file, std::string library, const std::vector<KernelData>& kernels,
     const std::vector<LayerData>& layers, const std::vector<NetworkStepData>& steps,
     const std::vector<InputData>& inputs, std::vector<std::vector<std::int64_t>> outputs,
     std::int64_t arena, std::int64_t constants, std::int64_t floats, std::uint64_t fingerprint) {
@@ -71,7 +73,8 @@ std::tuple<std::string, std::string, std::size_t> network_source(
   program.name = std::move(name);
   program.file = std::move(file);
   program.library = std::move(library);
-  program.kernels = std::move(kernels);
+  for (const auto& [text, input, output] : kernels)
+    program.kernels.push_back({text, input, output});
   program.constants = constants;
   program.floats = floats;
   program.fingerprint = fingerprint;

@@ -19,8 +19,8 @@ from syno.data import load
 from syno.engines import compare
 from syno.measure import latency
 from syno.prediction import LatencyPredictor
-from syno.quantize import quantize
 from syno.surrogate.data import FEATURES, SurrogateData
+from syno.torch_int8 import quantize
 from syno.tune.grid import read_grid
 from syno.tune.tasks import tasks_of
 

@@ -136,6 +136,12 @@ def test_every_step_is_exact_in_codes(name):
         assert "struct Depthwise" in sources
 
 
+def test_a_small_first_step_gives_codes():
+    """It is not computed where the second one copies its data, as in float32."""
+    sizes = zoo.binding("operator-1") | {"C_in": 16, "C_out": 64, "H": 7, "g": 2, "s": 2}
+    assert "codes[0]" in check(zoo.load("operator-1"), sizes, FLAGS["here"])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", FLAGS)
 @pytest.mark.parametrize("name", zoo.names())

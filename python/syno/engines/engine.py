@@ -36,6 +36,7 @@ _MODULES = {
     "syno": "syno.engines.own",
     "syno-cpp": "syno.engines.own",
     "syno-cpp-bf16": "syno.engines.own",
+    "syno-cpp-int8": "syno.engines.own",
 }
 DEFAULT = ("eager", "inductor", "onnxruntime", "openvino", "syno", "syno-cpp")
 # Float32 engines that are not part of Syno, with the names that pages and figures print: "the

@@ -13,7 +13,7 @@ from torch import nn
 from syno import inference
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.native import no_compiler
-from syno.engines.engine import BFLOAT16, FLOAT32, Engine, Outputs, Prepared, one_or_several
+from syno.engines.engine import BFLOAT16, FLOAT32, INT8, Engine, Outputs, Prepared, one_or_several
 from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
 from syno.inference.library.load import compiled
@@ -43,7 +43,10 @@ class SynoEngine(Engine):
 
 
 class Library(Engine):
-    """The export format cpp-network: the network as C++ that does not use PyTorch."""
+    """The export format cpp-network: the network as C++ that does not use PyTorch.
+
+    The ranges of INT8 come from the example, as those of other engines.
+    """
 
     own = True
 
@@ -61,6 +64,8 @@ class Library(Engine):
             torch.inference_mode(False),
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
+            if self.precision == INT8:
+                net = inference.quantize(net, [example.clone()])
             subject = ExportSubject(
                 net,
                 (example.clone(),),
@@ -102,5 +107,10 @@ def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:
 
 ENGINES: dict[str, Engine] = {
     each.name: each
-    for each in (SynoEngine(), Library("syno-cpp", FLOAT32), Library("syno-cpp-bf16", BFLOAT16))
+    for each in (
+        SynoEngine(),
+        Library("syno-cpp", FLOAT32),
+        Library("syno-cpp-bf16", BFLOAT16),
+        Library("syno-cpp-int8", INT8),
+    )
 }

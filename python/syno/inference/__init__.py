@@ -1,6 +1,14 @@
-"""Whole networks at inference: `compile` into an nn.Module, or C++ that `load` runs."""
+"""Whole networks at inference: `compile` into an nn.Module, C++ that `load` runs, `quantize`."""
 
 from syno.inference.compiled_network import CompiledNetwork, compile
 from syno.inference.library.load import NetworkLibrary, load
+from syno.inference.quantization.network import QuantizedNetwork, quantize
 
-__all__ = ["CompiledNetwork", "NetworkLibrary", "compile", "load"]
+__all__ = [
+    "CompiledNetwork",
+    "NetworkLibrary",
+    "QuantizedNetwork",
+    "compile",
+    "load",
+    "quantize",
+]

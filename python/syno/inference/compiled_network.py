@@ -31,6 +31,7 @@ from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
+from syno.inference.quantization.network import QuantizedNetwork
 from syno.inference.regions import Region, own_copy, regions_of
 from syno.inference.trace import batched_inputs, checked_inputs, module_name
 
@@ -169,6 +170,11 @@ def compile(
         UserError: the network or the example is not of a kind that can be compiled, torch.export
             cannot trace the network, or the result differs from it.
     """
+    if isinstance(net, QuantizedNetwork):
+        raise UserError(
+            "a quantized network is not compiled inside of PyTorch\n"
+            "  what to do: write it in the format cpp-network, and call syno.inference.load"
+        )
     inputs = checked_inputs(net, example_input)
     if missing not in (COMPILE, PYTORCH):
         raise UserError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 
 from syno import _core
 from syno.codegen.torch_op.epilogue import Epilogue
+from syno.inference.codes import Contractions, LayerCodes
 from syno.operators.emitted import load_module
 from syno.operators.operator import Operator
 
@@ -80,7 +82,8 @@ class TracedLayer(nn.Module):
     """Computes with the module that is emitted for the operator, as what replaces it does.
 
     name: of the module in the network; kind: what it was there; channel: the dimension of the
-    output that scale and bias have one element for each index of.
+    output that scale and bias have one element for each index of; codes: how it multiplies
+    integers, if it does.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class TracedLayer(nn.Module):
         self.weights = [weight.detach() for weight in weights]
         self.channel = channel
         self.parts = Parts()
+        self.codes: LayerCodes | None = None
         self._module: nn.Module | None = None
 
     @functools.cached_property
@@ -111,14 +115,24 @@ class TracedLayer(nn.Module):
         return self.computation.operator.shapes(self.computation.binding).output[self.channel]
 
     def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
-        """The operator and its epilogue in PyTorch."""
-        y: torch.Tensor = self._reference()(x)
+        """The operator and its epilogue in PyTorch.
+
+        Of a layer that multiplies integers, x is what its codes stand for.
+        """
+        with nullcontext() if self.codes is None else Contractions.rounding(self.codes.values):
+            y: torch.Tensor = self.reference()(x)
         return Epilogue(self.parts.text).applied(y, self.parts.channel, residual, self.channel)
 
-    def _reference(self) -> nn.Module:
+    def set_weights(self, weights: Sequence[torch.Tensor]) -> None:
+        """Replace the weights, in the shapes of the operator's."""
+        self.weights = [weight.detach() for weight in weights]
+        self._module = None
+
+    def reference(self) -> nn.Module:
+        """The emitted module with the weights."""
         if self._module is None:
             found = self.computation
-            made = load_module(found.operator.source(found.binding))()
+            made = load_module(found.operator.source(found.binding, plan=found.plan))()
             for parameter, weight in zip(made.parameters(), self.weights, strict=True):
                 parameter.requires_grad_(False).copy_(weight)
             self._module = made.eval()

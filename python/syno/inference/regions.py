@@ -110,7 +110,7 @@ def regions_of(graph: fx.GraphModule, layers: Mapping[str, TracedLayer]) -> list
             sized = number, factor(inputs[number].meta["val"].shape[0], batch)
         shapes = [tuple(map(int, single[n].meta["val"].shape)) for n in outputs]
         program = lower(part, layers=layers, shared=shared)
-        used = [names[id(layer)] for layer in program.layers]
+        used = [names[id(called.layer)] for called in program.layers]
         named = [channels.get((c.data_ptr(), c.numel())) for c in program.constants]
         found.append(Region(nodes, inputs, outputs, program, used, named, shapes, sized))
     return found

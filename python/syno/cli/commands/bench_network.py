@@ -62,8 +62,9 @@ def command(given: _Arguments) -> int:
     faster. The engines are eager, channels-last, inductor, onnxruntime, onnxruntime-int8, openvino,
     openvino-default (its own choice of precision, bfloat16 where the processor supports it),
     openvino-int8, tvm (with --schedules tuned by MetaSchedule, else with plain schedules), syno
-    (`syno.compile`), syno-cpp (the network as one C++ library) and syno-cpp-bf16 (the same with
-    layers in bfloat16). The extra `rivals` installs ONNX Runtime and OpenVINO, the extra `tvm` TVM.
+    (`syno.compile`), syno-cpp (the network as one C++ library), syno-cpp-bf16 (the same with
+    layers in bfloat16) and syno-cpp-int8 (in INT8). The extra `rivals` installs ONNX Runtime and
+    OpenVINO, the extra `tvm` TVM.
     The INT8 engines are for speed only: their ranges come from one random input.
     """
     from syno.engines.compare import compare_engines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from syno._util.errors import UserError
 from syno._util.options import Options, group, option, pair, required
 from syno._util.threads import MOST_THREADS
 from syno.cli import framework, options, output
+from syno.cli.calibration import CalibrationOptions, quantized
 from syno.operands import sizes
 from syno.operands.layers import ORIGINAL
 from syno.operands.options import Operand
@@ -67,7 +68,8 @@ class _Arguments(Options):
         "Multiply weights with each other beforehand if this saves MACs.", False
     )
     precision: str = option(
-        "Number format that layers multiply in the format cpp-network: float32 or bfloat16.",
+        "Number format that layers multiply in the format cpp-network: float32, bfloat16, or int8 "
+        "with ranges from --data.",
         "float32",
         metavar="NAME",
     )
@@ -105,6 +107,8 @@ class _Arguments(Options):
     threads: int | None = option(
         "Number of threads for --measure-plans.", None, minimum=1, maximum=MOST_THREADS, unset="1"
     )
+    weights: str | None = options.weights()
+    calibration: CalibrationOptions = group(CalibrationOptions)
     seed: int = options.seed()
     check: bool = option("Run the file in a process that cannot import Syno.", False)
     as_json: bool = output.as_json()
@@ -123,7 +127,7 @@ def command(given: _Arguments) -> int:
     """
     from syno.codegen.export import cross, formats
     from syno.codegen.export.write import operator_subject
-    from syno.inference.precision import TOLERANCES
+    from syno.inference.precision import INT8, TOLERANCES
     from syno.measure.plan_choices import PlanChoices
 
     writer = formats.get(
@@ -171,6 +175,9 @@ def command(given: _Arguments) -> int:
         plan = plans.of(operator, found)
         subject = operator_subject(operator, found, given.seed, plan, given.fold_weights)
     subject = replace(subject, tuned=given.tuned)
+    made = None
+    if given.precision == INT8:
+        subject, made = quantized(subject, given.calibration, given.seed)
     if of_relax:
         subject = replace(subject, target=given.target, schedules=given.schedules)
         subject = subject if given.batch is None else subject.with_batch(given.batch)
@@ -188,13 +195,17 @@ def command(given: _Arguments) -> int:
         result = {"key": _key(subject), "format": writer.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}
         measured = {"plans": plans.found} if given.measure_plans is not None else {}
-        output.print_json(result | {"fold_weights": given.fold_weights} | measured | checked)
+        layers = {} if made is None else {"layers": [asdict(row) for row in made.rows]}
+        more = {"fold_weights": given.fold_weights} | measured | checked | layers
+        output.print_json(result | more)
     else:
         for row in plans.found:
             sizes_shown = ", ".join(f"{name}={size}" for name, size in row["binding"].items())
             output.echo(
                 f"plan {row['number']}, {row['speedup']:.2f}x as fast as plan 1, for {sizes_shown}"
             )
+        if made is not None:
+            output.echo(str(made.report()))
         output.echo("\n".join(f"wrote {file}" for file in files))
         if run is not None:
             output.echo(f"run without Syno: {run.output}")
@@ -230,7 +241,7 @@ def _network(given: _Arguments, name: str, plans: PlanChoices) -> ExportSubject:
             given.op,
             name,
             given.seed,
-            model_options=dict(given.model_options),
+            model_options=options.with_weights(given.model_options, given.weights),
             images={"classes": given.classes, "channels": channels, "size": size},
             sizes={} if given.binding is None else checked_binding(given.binding),
             operand=given.operand,

@@ -10,6 +10,7 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
+from syno.inference.codes import Codes
 from syno.inference.library.program import Address, KernelCall, Program, TeamStep, Value
 from syno.inference.passes.clean import only_user
 from syno.inference.trace import module_name
@@ -61,9 +62,21 @@ class Builder:
         self.program = Program()
         self.values: dict[fx.Node, Value | list[Value | None]] = {}
         self._former: tuple[_Map, TeamStep | KernelCall] | None = None
+        self._numbers: dict[fx.Node, Value] = {}
 
     def get(self, node: object) -> Value:
-        """The value of a node that gives one tensor."""
+        """The value of a node that gives one tensor, as numbers."""
+        found = self.stored(node)
+        if found.codes is None:
+            return found
+        assert isinstance(node, fx.Node)
+        if node not in self._numbers:
+            made = self.program.new(found.shape)
+            self._numbers[node] = self.map(made, [found], "a", f"{module_name(node)} (numbers)")
+        return self._numbers[node]
+
+    def stored(self, node: object) -> Value:
+        """The value of a node that gives one tensor, as it is stored: also as codes."""
         found = self.given(node)
         if not isinstance(found, Value):
             raise UserError(
@@ -86,9 +99,53 @@ class Builder:
         """The value, or a copy whose elements lie in order."""
         if value.contiguous:
             return value
-        copy = self.program.new(value.shape, value.view.dtype)
+        copy = self.program.new(value.shape, value.view.dtype, codes=value.codes)
         self.map(copy, [value], "a", "copy in order")
         return copy
+
+    def alike(self, nodes: Sequence[object]) -> list[Value]:
+        """The values of nodes as they are stored, where they have the same codes; else numbers."""
+        found = [self.stored(node) for node in nodes]
+        if len({value.codes for value in found}) > 1:
+            return [self.get(node) for node in nodes]
+        return found
+
+    def order_of(self, node: fx.Node, value: Value) -> Sequence[int] | None:
+        """The order in memory of the result of a node that moves the elements of a value.
+
+        Numbers lie row by row, and codes as they did, where there are as many dimensions.
+        """
+        rank = first_result(node).dim()
+        if value.codes is None or value.view.dim() != rank:
+            return None
+        strides = value.view.stride()
+        return sorted(range(rank), key=lambda d: (value.shape[d] > 1, -strides[d]))
+
+    def laid(self, value: Value, codes: Codes | None, order: Sequence[int], about: str) -> Value:
+        """The value, or a copy, as these codes or as numbers, in this order in memory."""
+        if value.codes == codes and value.lies(order):
+            return value
+        made = self.program.new(value.shape, codes=codes, order=order)
+        return self.map(made, [value], "a", f"{about} ({'numbers' if codes is None else 'codes'})")
+
+    def rounded(self, node: fx.Node, value: Value, codes: Codes, order: Sequence[int]) -> Value:
+        """The value of a node that rounds another one to codes.
+
+        A map right before it, which nothing else reads, stores codes itself.
+        """
+        if value.codes == codes:
+            return value
+        operands: tuple[Value, ...] = (value,)
+        function, about = _function("a", 1), f"{module_name(node)} (codes)"
+        steps = self.program.steps
+        if self._former is not None and steps[-1] is self._former[1]:
+            former = self._former[0]
+            if only_user(former.node) is node and steps[-1].writes.buffer is value.buffer:
+                steps.pop()
+                operands, function, about = former.operands, former.function, former.about
+        return self._map(
+            self.program.new(value.shape, codes=codes, order=order), operands, function, about
+        )
 
     def step(
         self,
@@ -135,17 +192,21 @@ class Builder:
     def _map(self, y: Value, operands: Sequence[Value], function: str, about: str) -> Value:
         if y.view.numel() == 0:
             return y
-        views = [value.view.expand(y.view.shape) for value in operands]
-        sizes, strides = _collapsed(list(y.shape), [list(v.stride()) for v in (y.view, *views)])
+        views = [y.view, *(value.view.expand(y.view.shape) for value in operands)]
+        if y.shape and y.view.stride(-1) != 1:  # such as that of a map with channels inside
+            along = y.view.stride()
+            order = sorted(range(len(along)), key=lambda d: -along[d])
+            views = [view.permute(order) for view in views]
+        sizes, strides = _collapsed(list(views[0].shape), [list(v.stride()) for v in views])
         if sizes[-1] > 1 and strides[0][-1] != 1:  # elements of the result that lie apart
             sizes, strides = [*sizes, 1], [[*of, 0] for of in strides]
         across = _across(sizes, strides)
 
         def code(at: Address) -> str:
-            places = [at(value) for value in (y, *operands)]
+            placed = [(value, at(value)) for value in (y, *operands)]
             if across is None:
-                return _map_of_rows(sizes, strides, places, function)
-            return _map_of_squares(sizes, strides, across, places, function)
+                return _map_of_rows(sizes, strides, placed, function)
+            return _map_of_squares(sizes, strides, across, placed, function)
 
         return self.step(code, operands, y, about)
 
@@ -170,7 +231,7 @@ def type_of(value: Value) -> str:
 def check_operands(values: Iterable[Value]) -> None:
     """UserError for token ids, which only embeddings and views read."""
     for value in values:
-        if value.view.dtype not in (torch.float32, torch.bool):
+        if value.codes is None and value.view.dtype not in (torch.float32, torch.bool):
             raise UserError(
                 f"the network library computes nothing of {type_of(value)}\n  {INSTEAD}"
             )
@@ -225,48 +286,65 @@ def _place(at: str, sizes: list[int], strides: list[int], dims: list[int], *more
     return " + ".join([*terms, *more])
 
 
+# An operand, and the address of its first element.
+_Placed = tuple[Value, str]
+
+
+def _type(value: Value) -> str:
+    """The further argument of a template that reads it."""
+    return "" if value.codes is None else ", Codes"
+
+
 def _map_of_rows(
-    sizes: list[int], strides: list[list[int]], places: list[str], function: str
+    sizes: list[int], strides: list[list[int]], placed: list[_Placed], function: str
 ) -> str:
     """Row by row of the last dimension; long rows in parts."""
     dims, inner = list(range(len(sizes) - 1)), sizes[-1]
     work, blocks = math.prod(sizes[:-1]), -(-inner // _RUN)
     work *= blocks
     count = f"least({inner} - j, {_RUN})" if blocks > 1 else str(inner)
-    y, *operands = (
+    y, *places = (
         _place(at, sizes, of, dims, *([f"j * {of[-1]}"] if blocks > 1 and of[-1] else []))
-        for at, of in zip(places, strides, strict=True)
+        for (_, at), of in zip(placed, strides, strict=True)
     )
     from_ = [
-        f"From<{of[-1] if inner > 1 else 0}>{{{place}}}"
-        for place, of in zip(operands, strides[1:], strict=True)
+        f"From<{of[-1] if inner > 1 else 0}{_type(each)}>{{{each.source(place)}}}"
+        for (each, _), place, of in zip(placed[1:], places, strides[1:], strict=True)
     ]
     index = f"u / {blocks}, j = u % {blocks} * {_RUN}" if blocks > 1 else "u"
+    codes = [value.codes for value, _ in placed]
+    row = f"map_row({', '.join([placed[0][0].target(y), count, function, *from_])})"
+    if function == _function("a", 1) and codes[0] == codes[1] is not None and strides[1][-1] == 1:
+        row = f"std::memcpy({y}, {places[0]}, {count})"
     return (
         f"for (long u = team.begin({work}); u < team.end({work}); ++u) {{\n"
         f"  [[maybe_unused]] const long i = {index};\n"
-        f"  map_row({', '.join([y, count, function, *from_])});\n}}"
+        f"  {row};\n}}"
     )
 
 
 def _map_of_squares(
-    sizes: list[int], strides: list[list[int]], across: int, places: list[str], function: str
+    sizes: list[int],
+    strides: list[list[int]],
+    across: int,
+    placed: list[_Placed],
+    function: str,
 ) -> str:
     """Square by square of the last dimension and the one that is transposed."""
     dims = [d for d in range(len(sizes) - 1) if d != across]
     rows, columns = (f"ceil_divide({sizes[d]}, kLanes)" for d in (across, -1))
-    y, *operands = (
+    y, *places = (
         _place(at, sizes, of, dims, f"r * {of[across]}", f"c * {of[-1]}")
-        for at, of in zip(places, strides, strict=True)
+        for (_, at), of in zip(placed, strides, strict=True)
     )
     height, width = f"least({sizes[across]} - r, kLanes)", f"least({sizes[-1]} - c, kLanes)"
     squares = [
-        f"Across<{of[across]}, {of[-1]}>{{{place}}}"
+        f"Across<{of[across]}, {of[-1]}{_type(each)}>{{{each.source(place)}}}"
         if of[-1] in (0, 1)
-        else f"Transposed<{of[-1]}>({place}, {height}, {width})"
-        for place, of in zip(operands, strides[1:], strict=True)
+        else f"Transposed<{of[-1]}{_type(each)}>({each.source(place)}, {height}, {width})"
+        for (each, _), place, of in zip(placed[1:], places, strides[1:], strict=True)
     ]
-    arguments = [y, str(strides[0][across]), height, width, function, *squares]
+    arguments = [placed[0][0].target(y), str(strides[0][across]), height, width, function, *squares]
     return (
         f"constexpr long rows = {rows}, columns = {columns};\n"
         f"constexpr long work = {math.prod(sizes[d] for d in dims)} * rows * columns;\n"

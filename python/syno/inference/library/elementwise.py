@@ -128,7 +128,7 @@ def formula(build: Builder, node: fx.Node, given: NodeArguments, text: str) -> V
             return f"splat({number(value)})"
         if value not in letters:
             letters[value] = "abcdefgh"[len(operands)]
-            operands.append(build.get(value))
+            operands.append(build.stored(value))
         return letters[value]
 
     return build.mapped(node, re.sub(r"@(\w+)", term, text), *operands)

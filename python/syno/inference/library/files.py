@@ -16,8 +16,9 @@ from syno.codegen.export.programs import array, examples_of_all
 from syno.inference.library.load import compiled
 from syno.inference.library.lower import lower
 from syno.inference.library.source import emit
-from syno.inference.precision import PRECISIONS, TOLERANCES
+from syno.inference.precision import INT8, PRECISIONS, TOLERANCES
 from syno.inference.prepare import prepare_sample
+from syno.inference.quantization.network import QuantizedNetwork
 from syno.runs.files import write_text, write_whole
 
 # Runs in a process without Syno: argv are the library, the weights, and an .npz with the name of
@@ -75,8 +76,17 @@ class CppNetwork(Format):
         code = files.with_suffix(path, self.suffix)
         header, weights = code.with_suffix(".h"), code.with_suffix(".bin")
         net = subject.module if subject.layer is None else subject.layer
+        if isinstance(net, QuantizedNetwork):
+            graph = net.graph
+        elif subject.precision == INT8:
+            raise UserError(
+                "the network has no ranges for int8\n"
+                "  what to do: export syno.quantize(net, batches), which takes them from samples"
+            )
+        else:
+            graph = prepare_sample(net, *subject.inputs).graph
         source = emit(
-            lower(prepare_sample(net, *subject.inputs).graph),
+            lower(graph),
             function_name(code),
             subject.precision,
             tuned=subject.tuned,

@@ -3,44 +3,52 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import fx
 
 from syno._util.errors import UserError
+from syno.inference.codes import ROUND, codes_of, inside
 from syno.inference.library import program as memory
 from syno.inference.library.builder import Builder
 from syno.inference.library.program import Buffer, Value, number
 from syno.inference.library.registry import code as _code
 from syno.inference.node_arguments import NodeArguments
+from syno.inference.passes.clean import only_user
 from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
+_WORD = 4  # codes of a word of 32 bits
 
 
 @_code(_aten.cat.default, _aten.concat.default, _aten.concatenate.default, empty=True)
 def _cat(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    parts = [build.get(part) for part in given["tensors"]]
+    parts = build.alike(given["tensors"])
     # A part without elements may have another rank.
     return _joined(build, node, [part for part in parts if part.view.numel()], given["dim"])
 
 
 @_code(_aten.stack.default)
 def _stack(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    parts = [build.get(part) for part in given["tensors"]]
+    parts = build.alike(given["tensors"])
     dim = given["dim"] % (parts[0].view.dim() + 1)
     return _joined(build, node, [Value(p.buffer, p.view.unsqueeze(dim)) for p in parts], dim)
 
 
 def _joined(build: Builder, node: fx.Node, values: Sequence[Value], dimension: int) -> Value:
-    y = build.program.new(node.meta["val"].shape)
+    shape = node.meta["val"].shape
+    codes, order = None, None
+    if values:
+        codes, order = values[0].codes, build.order_of(node, values[0])
+    y = build.program.new(shape, codes=codes, order=order)
     begin = 0
     for place, value in enumerate(values):
         size = value.shape[dimension]
         slot = Value(y.buffer, y.view.narrow(dimension, begin, size))
         begin += size
-        if slot.contiguous:
+        if slot.contiguous and codes is None:
             _place(y.buffer, int(slot.view.storage_offset()), values[place:])
             if value.buffer.root is y.buffer and value.buffer.place == slot.view.storage_offset():
                 continue
@@ -69,7 +77,12 @@ def _place(joined: Buffer, offset: int, values: Sequence[Value]) -> None:
 def _pad(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     mode = given.get("mode", "constant")
     value = given["value"] or 0.0
-    x = build.get(given["self"])
+    words = _words_of_channels(build, node, given["self"], given["pad"])
+    if words is not None and value == 0 and mode == "constant":
+        return words
+    x = build.stored(given["self"])
+    if mode != "constant" or value != 0:  # of codes there is one for zero
+        x = build.get(given["self"])
     pairs = list(zip(given["pad"][0::2], given["pad"][1::2], strict=True))
     sides = [(-1 - i, before, after) for i, (before, after) in enumerate(pairs)]
     inner = x.view
@@ -80,7 +93,8 @@ def _pad(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     sides = [(dim, max(before, 0), max(after, 0)) for dim, before, after in sides]
     if not any(before or after for _, before, after in sides):
         return kept
-    y = build.program.new(node.meta["val"].shape)
+    shape = node.meta["val"].shape
+    y = build.program.new(shape, codes=x.codes, order=build.order_of(node, x))
     middle = y.view
     for dim, before, _ in sides:
         middle = middle.narrow(dim, before, inner.shape[dim])
@@ -91,6 +105,26 @@ def _pad(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     if mode != "constant":
         _fill(build, node, y, sides, mode)
     return y
+
+
+def _words_of_channels(
+    build: Builder, node: fx.Node, source: fx.Node, pad: Sequence[int]
+) -> Value | None:
+    """A map of less than four channels and zeros as words of four codes, where these are wanted."""
+    user, x, shape = only_user(node), build.stored(source), list(node.meta["val"].shape)
+    wanted = [*[0] * 2 * (len(shape) - 2), 0, _WORD - x.shape[1] if len(shape) > 2 else 0]
+    if user is None or user.target is not ROUND or list(pad) != wanted or shape[0] != 1:
+        return None
+    if x.codes is not None or not x.contiguous or len(x.shape) != len(shape):
+        return None
+    codes, pixels = codes_of(user)[1], math.prod(shape[2:])
+    y = build.program.new(shape, codes=codes, order=inside(len(shape), 1))
+
+    def step(at: memory.Address) -> str:
+        return f"words_of_channels<{x.shape[1]}>({at(x)}, {y.target(at(y))}, {pixels}, team);"
+
+    build.values[user] = y
+    return build.step(step, [x], y, f"{module_name(node)} (codes)")
 
 
 def _fill(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from torch import fx
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from syno._util.errors import InternalError, UserError, first_line
+from syno.inference.codes import ROUND, Codes, codes_of, inside
 from syno.inference.layer import TracedLayer
 from syno.inference.library import activations as activations
 from syno.inference.library import elementwise as elementwise
@@ -32,10 +33,10 @@ from syno.inference.library.builder import (
     first_result,
     type_of,
 )
-from syno.inference.library.program import Buffer, KernelCall, Program, Value
+from syno.inference.library.program import Buffer, CalledLayer, KernelCall, Program, Value
 from syno.inference.library.registry import CODE, Lowering
 from syno.inference.node_arguments import NodeArguments
-from syno.inference.passes.clean import constants
+from syno.inference.passes.clean import constants, only_user
 from syno.inference.passes.epilogues import activation_of
 from syno.inference.passes.layers import WHY
 from syno.inference.trace import module_name
@@ -216,14 +217,38 @@ class _Lowering(Builder):
         layer = self.layers.get(str(node.target))
         if layer is None:
             raise UserError("the network library has no code for a layer that stays PyTorch")
-        operands = [self.contiguous(self.get(argument)) for argument in node.args]
-        check_operands(operands)
-        residual = operands[1] if len(operands) > 1 else None
-        channel = layer.held_channel
-        held = None if channel is None else self.program.constant(channel)
-        writes = self.program.new(node.meta["val"].shape)
         about = ", ".join([layer.name, *layer.parts.sources])
-        number = self._number(layer)
+        shape = list(node.meta["val"].shape)
+        if layer.codes is None:
+            operands = [self.contiguous(self.get(argument)) for argument in node.args]
+            check_operands(operands)
+            channel, writes, called = (
+                layer.held_channel,
+                self.program.new(shape),
+                CalledLayer(layer),
+            )
+        else:
+            order = inside(len(shape), layer.channel)
+            given = [self.stored(argument) for argument in node.args]
+            rounding = _rounding(node)
+            if rounding is not None and any(value.codes is None for value in given[1:]):
+                rounding = None  # a residual is stored as the result is
+            codes = None if rounding is None else rounding[1]
+            added = [None if codes is None else value.codes for value in given[1:]]
+            operands = [
+                self.laid(value, kept, order, about)
+                for value, kept in zip(given, (layer.codes.x, *added), strict=True)
+            ]
+            writes = self.program.new(shape, codes=codes, order=order)
+            channel = layer.codes.channel(
+                layer.channels, layer.parts.scale, layer.parts.bias, (*added, None)[0], codes
+            )
+            called = CalledLayer(layer, inside=True, codes=codes is not None)
+            if rounding is not None:
+                self.values[rounding[0]] = writes
+        residual = operands[1] if len(operands) > 1 else None
+        held = None if channel is None else self.program.constant(channel)
+        number = self._number(called)
         operator = layer.computation.operator
         samples = 1 if operator.batch is None else operands[0].shape[0]
         shapes = operator.shapes(layer.computation.binding)
@@ -237,13 +262,13 @@ class _Lowering(Builder):
         self.program.steps.append(call)
         return writes
 
-    def _number(self, layer: TracedLayer) -> int:
+    def _number(self, called: CalledLayer) -> int:
         """The number of a layer; that of an earlier one with the same weights, as in a loop."""
-        places = [(w.data_ptr(), tuple(w.shape), w.stride()) for w in layer.weights]
-        name = (layer.computation.key, layer.parts.text, layer.channel, *places)
+        places = [(w.data_ptr(), tuple(w.shape), w.stride()) for w in called.layer.weights]
+        name = (*called.key, *places)
         if name not in self.numbers:
             self.numbers[name] = len(self.program.layers)
-            self.program.layers.append(layer)
+            self.program.layers.append(called)
         return self.numbers[name]
 
     # --- plain code ------------------------------------------------------------------------------
@@ -262,10 +287,19 @@ class _Lowering(Builder):
         elif node.target in VIEWS:
             self.values[node] = self._view(node)
         elif node.target in RESHAPES:
-            value, shape = self.get(node.args[0]), list(node.meta["val"].shape)
+            value, shape = self.stored(node.args[0]), list(node.meta["val"].shape)
             self.values[node] = self.reshaped(value, shape)
+        elif node.target is ROUND:
+            self.values[node] = self._rounded(node)
         else:
             self._compute(node)
+
+    def _rounded(self, node: fx.Node) -> Value:
+        source, codes = codes_of(node)
+        value = self.stored(source)
+        check_operands([value])
+        check_whole(value)
+        return self.rounded(node, value, codes, _order(node, value))
 
     def _compute(self, node: fx.Node) -> None:
         made = CODE.get(node.target) if activation_of(node) is None else ACTIVATION
@@ -289,7 +323,7 @@ class _Lowering(Builder):
         self.values[node] = [found, *[None] * (len(node.meta["val"]) - 1)] if several else found
 
     def _check_types(self, node: fx.Node, result: torch.Tensor, made: Lowering) -> None:
-        operands = [self.get(each) for each in node.all_input_nodes]
+        operands = [self.stored(each) for each in node.all_input_nodes]
         if not made.ids:
             check_operands(operands)
         if result.dtype != (torch.bool if made.truth else torch.float32):
@@ -302,11 +336,34 @@ class _Lowering(Builder):
                 check_whole(each)
 
     def _view(self, node: fx.Node) -> Value | list[Value | None]:
-        value = self.get(node.args[0])
+        value = self.stored(node.args[0])
         made = node.target(value.view, *node.args[1:], **node.kwargs)  # type: ignore[operator]
         if isinstance(made, torch.Tensor):
             return Value(value.buffer, made)
         return [Value(value.buffer, each) for each in made]
+
+
+def _rounding(node: fx.Node) -> tuple[fx.Node, Codes] | None:
+    """The node that rounds what a node gives to codes, if nothing else reads that."""
+    user = only_user(node)
+    if user is None or user.target is not ROUND:
+        return None
+    return user, codes_of(user)[1]
+
+
+def _order(node: fx.Node, value: Value) -> Sequence[int]:
+    """The order in memory in which the first layer behind a node reads its codes.
+
+    Without one, that of a map with channels inside, or else row by row.
+    """
+    rank, graph = value.view.dim(), node.graph.owning_module
+    assert graph is not None
+    for user in node.users:
+        if user.op == "call_module":
+            layer = graph.get_submodule(str(user.target))
+            if isinstance(layer, TracedLayer):
+                return inside(rank, layer.channel)
+    return inside(rank, 1) if rank > 3 else tuple(range(rank))
 
 
 @contextmanager

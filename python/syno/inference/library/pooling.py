@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
+from syno.inference.codes import inside
 from syno.inference.library.builder import Builder, first_result
 from syno.inference.library.program import Address, Value, number
+from syno.inference.library.reductions import mean_of_pixels
 from syno.inference.library.registry import code as _code
 from syno.inference.node_arguments import NodeArguments
 from syno.inference.trace import each_dimension, module_name
 
 _aten = torch.ops.aten
-_MAXIMA: dict[object, int] = {
+MAXIMA: dict[object, int] = {
     _aten.max_pool1d.default: 1,
     _aten.max_pool2d.default: 2,
     _aten.max_pool3d.default: 3,
@@ -28,10 +30,11 @@ _AVERAGES: dict[object, int] = {
     _aten.avg_pool2d.default: 2,
     _aten.avg_pool3d.default: 3,
 }
+_MEANS = "adaptive_average_pool"
 _ADAPTIVE: dict[object, tuple[int, str]] = {
-    _aten.adaptive_avg_pool1d.default: (1, "adaptive_average_pool"),
-    _aten.adaptive_avg_pool2d.default: (2, "adaptive_average_pool"),
-    _aten.adaptive_avg_pool3d.default: (3, "adaptive_average_pool"),
+    _aten.adaptive_avg_pool1d.default: (1, _MEANS),
+    _aten.adaptive_avg_pool2d.default: (2, _MEANS),
+    _aten.adaptive_avg_pool3d.default: (3, _MEANS),
     _aten.adaptive_max_pool1d.default: (1, "adaptive_max_pool"),
     _aten.adaptive_max_pool2d.default: (2, "adaptive_max_pool"),
     _aten.adaptive_max_pool3d.default: (3, "adaptive_max_pool"),
@@ -109,8 +112,8 @@ def _axes(node: fx.Node, given: NodeArguments, rank: int) -> list[_Axis]:
     sizes = each_dimension(given["kernel_size"], rank)
     steps = each_dimension(given["stride"], rank) if given["stride"] else sizes
     around = each_dimension(given["padding"], rank)
-    inside, outside = _sizes(node, given, rank)
-    return [_Axis(*each) for each in zip(inside, outside, sizes, steps, around, strict=True)]
+    pairs = _sizes(node, given, rank)
+    return [_Axis(*each) for each in zip(*pairs, sizes, steps, around, strict=True)]
 
 
 def _sizes(node: fx.Node, given: NodeArguments, rank: int) -> tuple[list[int], list[int]]:
@@ -118,12 +121,30 @@ def _sizes(node: fx.Node, given: NodeArguments, rank: int) -> tuple[list[int], l
     return list(given["self"].meta["val"].shape[-rank:]), list(first_result(node).shape[-rank:])
 
 
-@_code(*_MAXIMA)
+@_code(*MAXIMA)
 def _max_pool(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
-    axes = _axes(node, given, _MAXIMA[node.target])
+    axes = _axes(node, given, MAXIMA[node.target])
+    x = build.stored(given["self"])
+    if x.codes is not None and len(axes) == 2 and x.shape[:-3] in ([], [1]):
+        return _max_pool_of_codes(build, node, x, _passes(x.shape[-3], axes)[0])
     return _pooled(
         build, node, given, axes, lambda each, x, y: f"max_pool<{each.windows}>({x}, {y}, team);"
     )
+
+
+def _max_pool_of_codes(build: Builder, node: fx.Node, x: Value, windows: _Pass) -> Value:
+    """The greatest codes of windows, of maps with channels inside."""
+    rank, codes = x.view.dim(), x.codes
+    assert codes is not None
+    x = build.laid(x, codes, inside(rank, rank - 3), module_name(node))
+    order = inside(rank, rank - 3)
+    y = build.program.new(first_result(node).shape, codes=codes, order=order)
+
+    def step(at: Address) -> str:
+        from_, to = x.source(at(x)), y.target(at(y))
+        return f"max_pool_codes({windows.windows}{{}}, {from_}, {to}, team);"
+
+    return build.step(step, [x], y, module_name(node))
 
 
 @_code(*_AVERAGES)
@@ -154,12 +175,17 @@ def _average_pool(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
 def _adaptive(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     rank, function = _ADAPTIVE[node.target]
     given.without_effect("output_size")  # the sizes of the result say it
-    inside, outside = _sizes(node, given, rank)
+    sizes_of = _sizes(node, given, rank)
+    x = build.stored(given["self"])
+    if rank == x.view.dim() - 2 and function == _MEANS and {*sizes_of[1]} == {1}:
+        found = mean_of_pixels(build, node, x, range(2, rank + 2))
+        if found is not None:
+            return found
 
     def written(each: _Pass, x: str, y: str) -> str:
         sizes = [each.maps]
         sizes += [each.height.size, each.width.size, each.height.out, each.width.out]
         return f"{function}({x}, {y}, {', '.join(map(str, sizes))}, team);"
 
-    axes = [_Axis(size, out) for size, out in zip(inside, outside, strict=True)]
+    axes = [_Axis(size, out) for size, out in zip(*sizes_of, strict=True)]
     return _pooled(build, node, given, axes, written)

@@ -10,10 +10,11 @@ import torch
 
 from syno._util.errors import UserError
 from syno._util.tensors import dense
+from syno.inference.codes import Codes
 from syno.inference.layer import TracedLayer
 
-# Floats of a cache line, which every tensor begins at.
-LINE = 16
+# Floats of a cache line, which every tensor begins at, and bytes of a float.
+LINE, FLOAT = 16, 4
 # The greatest float, and half of the distance to what would be the next one.
 _GREATEST = (2 - 2**-24) * 2.0**127
 ARENA, INPUT, OUTPUT, CONSTANT = "arena", "input", "output", "constant"
@@ -21,7 +22,7 @@ ARENA, INPUT, OUTPUT, CONSTANT = "arena", "input", "output", "constant"
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory of `size` floats.
+    """Memory of `size` elements: floats, or codes of 8 bits.
 
     kind: where; offset: in the arena, among the constants, or in `whole`, the buffer that this one
     is a part of; number: of an input, an output or a constant; first, last: the steps between which
@@ -35,6 +36,12 @@ class Buffer:
     first: int = 0
     last: int = 0
     whole: Buffer | None = None
+    codes: Codes | None = None
+
+    @property
+    def floats(self) -> int:
+        """Its size in floats."""
+        return self.size if self.codes is None else -(-self.size // FLOAT)
 
     @property
     def root(self) -> Buffer:
@@ -62,6 +69,32 @@ class Value:
     def shape(self) -> list[int]:
         """Its shape, with the batch of one image."""
         return list(self.view.shape)
+
+    @property
+    def codes(self) -> Codes | None:
+        """What its elements stand for, if they are codes."""
+        return self.buffer.codes
+
+    def source(self, place: str) -> str:
+        """What C++ reads it by from an address in it."""
+        if self.codes is None:
+            return place
+        return f"Codes{{{place}, {number(self.codes.zero)}, {number(self.codes.scale)}}}"
+
+    def target(self, place: str) -> str:
+        """What C++ writes it by to an address in it."""
+        if self.codes is None:
+            return place
+        return f"CodesOut{{{place}, {number(self.codes.zero)}, {number(self.codes.factor)}}}"
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes its elements have."""
+        return self.view.numel() * (FLOAT if self.codes is None else 1)
+
+    def lies(self, order: Sequence[int]) -> bool:
+        """Whether it is one block of memory with its dimensions in this order, outermost first."""
+        return self.view.permute(*order).is_contiguous()
 
     @property
     def contiguous(self) -> bool:
@@ -112,6 +145,46 @@ class KernelCall:
         return tuple(v for v in (self.x, self.channel, self.residual) if v is not None)
 
 
+@dataclass(frozen=True)
+class CalledLayer:
+    """A layer whose operands lie in memory in a certain way.
+
+    inside: whether the channels of its maps lie side by side; codes: whether its result and its
+    residual are codes.
+    """
+
+    layer: TracedLayer
+    inside: bool = False
+    codes: bool = False
+
+    @property
+    def formats(self) -> tuple[str, str]:
+        """How its input, and its output, are stored."""
+        names = "float32", "uint8"
+        return names[self.layer.codes is not None], names[self.codes]
+
+    @property
+    def epilogue(self) -> str:
+        """What its kernel does with a result."""
+        parts = self.layer.parts
+        if self.layer.codes is None:
+            return parts.text
+        # Sums of integers always become numbers by a scale.
+        return "+".join(["scale", "bias", *(p for p in parts.text.split("+") if p not in _SUMS)])
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What layers that have a kernel in common have in common."""
+        layer = self.layer
+        values = None if layer.codes is None else len(layer.codes.values)
+        own = (layer.computation.key, self.epilogue, layer.channel)
+        return (*own, values, self.inside, self.codes)
+
+
+# Parts of an epilogue that a layer of integers always has, and none.
+_SUMS = ("scale", "bias", "")
+
+
 @dataclass
 class Program:
     """Steps from inputs to outputs, with the layers and constants that they name.
@@ -121,7 +194,7 @@ class Program:
     """
 
     steps: list[TeamStep | KernelCall] = field(default_factory=list)
-    layers: list[TracedLayer] = field(default_factory=list)
+    layers: list[CalledLayer] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
@@ -132,10 +205,23 @@ class Program:
     _kept: list[torch.Tensor] = field(default_factory=list)
     _constant_floats: int = 0
 
-    def new(self, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Value:
-        """A tensor of the arena. Truth values are the numbers 1 and 0 there."""
-        view = torch.empty(list(shape), dtype=dtype, device="meta")
-        return Value(Buffer(math.prod(shape)), view)
+    def new(
+        self,
+        shape: Sequence[int],
+        dtype: torch.dtype = torch.float32,
+        *,
+        codes: Codes | None = None,
+        order: Sequence[int] | None = None,
+    ) -> Value:
+        """A tensor of the arena. Truth values are the numbers 1 and 0 there.
+
+        order: in which its dimensions lie in memory, the outermost first; by default the first one.
+        """
+        places = range(len(shape)) if order is None else order
+        kind = dtype if codes is None else torch.uint8
+        view = torch.empty([shape[d] for d in places], dtype=kind, device="meta")
+        back = [list(places).index(d) for d in range(len(shape))]
+        return Value(Buffer(math.prod(shape), codes=codes), view.permute(back))
 
     def constant(self, tensor: torch.Tensor) -> Value:
         """A tensor of the file of weights. UserError for complex numbers."""
@@ -160,6 +246,11 @@ class Program:
         """The floats of all constants, each from a cache line on."""
         return self._constant_floats
 
+    def codes(self) -> list[Codes]:
+        """What the codes that steps write stand for, in the order of the steps."""
+        written = (step.writes.codes for step in self.steps)
+        return [codes for codes in written if codes is not None]
+
     def plan_memory(self) -> None:
         """Gives every buffer of the arena a place, such that none lie over each other in use."""
         buffers: dict[Buffer, None] = {}
@@ -173,10 +264,10 @@ class Program:
                     buffer.first = number
                 buffer.last = number
         placed: list[Buffer] = []
-        for buffer in sorted(buffers, key=lambda b: (-b.size, b.first)):
+        for buffer in sorted(buffers, key=lambda b: (-b.floats, b.first)):
             buffer.offset = _lowest(buffer, placed)
             placed.append(buffer)
-        self.arena = max((b.offset + _rounded(b.size) for b in placed), default=0)
+        self.arena = max((b.offset + _rounded(b.floats) for b in placed), default=0)
 
     def address(self, value: Value) -> str:
         """The C++ expression of a value's first element in a library."""
@@ -187,6 +278,8 @@ class Program:
             OUTPUT: _numbered("y", buffer.number, len(self.outputs)),
             CONSTANT: "constants",
         }[buffer.kind]
+        if buffer.codes is not None:
+            return _moved(f"bytes_at({_moved(base, buffer.offset)})", _place(value))
         return _moved(base, buffer.offset + _place(value))
 
     def hosted_address(self, value: Value) -> str:
@@ -230,13 +323,13 @@ def _rounded(size: int) -> int:
 def _lowest(buffer: Buffer, placed: list[Buffer]) -> int:
     """The lowest place that no other buffer needs at the same time."""
     busy = sorted(
-        (other.offset, other.offset + _rounded(other.size))
+        (other.offset, other.offset + _rounded(other.floats))
         for other in placed
         if other.first <= buffer.last and buffer.first <= other.last
     )
     place = 0
     for begin, end in busy:
-        if place + _rounded(buffer.size) <= begin:
+        if place + _rounded(buffer.floats) <= begin:
             break
         place = max(place, end)
     return place

@@ -9,8 +9,9 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
+from syno.inference.codes import inside
 from syno.inference.library.builder import Builder, first_result
-from syno.inference.library.program import Value, number
+from syno.inference.library.program import Address, Value, number
 from syno.inference.library.registry import code as _code
 from syno.inference.library.registry import overloads
 from syno.inference.node_arguments import NodeArguments
@@ -18,19 +19,50 @@ from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
 # The functions of the runtime, of a row and its length.
+_MEAN = "mean_of(row, n)"
 _SIMPLE: dict[object, str] = {
-    **dict.fromkeys(overloads("mean", "default", "dim"), "mean_of(row, n)"),
+    **dict.fromkeys(overloads("mean"), _MEAN),
     **dict.fromkeys(overloads("sum", "default", "dim_IntList"), "sum_of(row, n)"),
     **dict.fromkeys(overloads("amax"), "greatest_of(row, n)"),
     **dict.fromkeys(overloads("amin"), "least_of(row, n)"),
     **dict.fromkeys(overloads("max", "default", "dim"), "greatest_of(row, n)"),
     **dict.fromkeys(overloads("min", "default", "dim"), "least_of(row, n)"),
 }
+# The shape and the type of the result say these.
+_OF_RESULT = ("keepdim", "dtype")
 _NORMS = {
     1.0: "sum_over(row, n, [](Vector v) { return magnitude(v); })",
     2.0: "__builtin_sqrtf(sum_over(row, n, [](Vector v) { return v * v; }))",
     math.inf: "greatest_size_of(row, n)",
 }
+
+
+def mean_of_pixels(build: Builder, node: fx.Node, x: Value, dims: Sequence[int]) -> Value | None:
+    """The mean over all but the batch and the channels, which lie inside; else None."""
+    rank = x.view.dim()
+    if rank < 3 or x.shape[0] != 1 or list(dims) != list(range(2, rank)):
+        return None
+    if x.contiguous or not x.lies(inside(rank, 1)):
+        return None
+    y, channels, pixels = build.program.new(first_result(node).shape), x.shape[1], x.view.numel()
+
+    def step(at: Address) -> str:
+        return (
+            f"mean_of_pixels<{channels}>({x.source(at(x))}, {at(y)}, {pixels // channels}, team);"
+        )
+
+    return build.step(step, [x], y, module_name(node))
+
+
+@_code(*overloads("mean", "dim"))
+def _mean(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
+    x = build.stored(given["self"])
+    dims = _dimensions(given["dim"], x.view.dim())
+    found = mean_of_pixels(build, node, x, dims)
+    if found is None:
+        return _reduced(build, node, given, _MEAN)
+    given.without_effect(*_OF_RESULT)
+    return found
 
 
 @_code(*_SIMPLE)
@@ -67,8 +99,7 @@ def _norm(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
 
 def _reduced(build: Builder, node: fx.Node, given: NodeArguments, function: str) -> Value:
     """The value of a function of each row, in C++: that of `row` and its length `n`."""
-    # The shape and the type of the result say these.
-    given.without_effect("keepdim", "dtype")
+    given.without_effect(*_OF_RESULT)
     x = build.get(given["self"])
     dims = _dimensions(given.get("dim", None), x.view.dim())
     rest = [d for d in range(x.view.dim()) if d not in dims]

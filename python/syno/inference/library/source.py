@@ -13,11 +13,19 @@ import torch
 from syno import _core
 from syno._util.printable import printable
 from syno.codegen.native import find_tuning
-from syno.inference.layer import TracedLayer
-from syno.inference.library.program import LINE, Address, KernelCall, Program, TeamStep, Value
-from syno.inference.precision import FLOAT32
+from syno.inference.codes import inside
+from syno.inference.library.program import (
+    LINE,
+    Address,
+    CalledLayer,
+    KernelCall,
+    Program,
+    TeamStep,
+    Value,
+)
+from syno.inference.precision import FLOAT32, INT8
 
-# Layer, samples, and of x, channel, residual and y the address and the floats of an image.
+# Layer, samples, and of x, channel, residual and y the address and the bytes of an image.
 _Operand = tuple[str, int]
 _Call = tuple[int, int, _Operand, _Operand, _Operand, _Operand]
 _MAGIC = b"SYNONET1"
@@ -44,12 +52,9 @@ def emit(
     this machine; file: the name of the file of code, as its comment on compiling gives it.
     """
     file = file or f"{name}.cpp"
-    kernels: dict[tuple[str, str, int], int] = {}
-    numbers = []
-    for layer in program.layers:
-        key = (layer.computation.key, layer.parts.text, layer.channel)
-        numbers.append(kernels.setdefault(key, len(kernels)))
-    chosen: dict[int, TracedLayer] = {}
+    kernels: dict[tuple[object, ...], int] = {}
+    numbers = [kernels.setdefault(layer.key, len(kernels)) for layer in program.layers]
+    chosen: dict[int, CalledLayer] = {}
     for kernel, layer in zip(numbers, program.layers, strict=True):
         chosen.setdefault(kernel, layer)
     arrays = _arrays(program)
@@ -61,8 +66,8 @@ def emit(
         library=shlex.quote(printable(file.removesuffix(".cpp"), line=True) + ".so"),
         kernels=[_kernel(f"{name}_k{k}", each, precision, tuned) for k, each in chosen.items()],
         layers=[
-            (kernel, [weight.numel() for weight in layer.weights])
-            for kernel, layer in zip(numbers, program.layers, strict=True)
+            (kernel, [weight.numel() for weight in called.layer.weights])
+            for kernel, called in zip(numbers, program.layers, strict=True)
         ],
         steps=[_step(step, program.address) for step in program.steps],
         inputs=_inputs(program),
@@ -80,7 +85,7 @@ def emit(
 def emit_hosted(program: Program) -> str:
     """The source of a program that a host calls, behind the runtime and kernel.h."""
     return _core.emit_program(
-        layers=[(0, [weight.numel() for weight in layer.weights]) for layer in program.layers],
+        layers=[(0, [weight.numel() for weight in each.layer.weights]) for each in program.layers],
         steps=[_step(step, program.hosted_address) for step in program.steps],
         inputs=[
             ([value.view.numel()], tokens, shared)
@@ -108,8 +113,9 @@ def _arrays(program: Program) -> list[np.ndarray]:
         padded = np.zeros(-(-tensor.numel() // LINE) * LINE, np.float32)
         padded[: tensor.numel()] = tensor.numpy().ravel()
         arrays.append(padded)
-    for layer in program.layers:
-        arrays += [_plain(weight) for weight in layer.weights]
+    for called in program.layers:
+        codes = called.layer.codes
+        arrays += map(_plain, called.layer.weights if codes is None else codes.weights)
     return arrays
 
 
@@ -124,8 +130,13 @@ def _fingerprint(program: Program, precision: str) -> int:
         state.update(f"{precision}\n".encode())
     for tensor in program.constants:
         state.update(f"{list(tensor.shape)}\n".encode())
-    for layer in program.layers:
-        state.update(f"{layer.computation.key} {layer.parts.text}\n".encode())
+    for called in program.layers:
+        state.update(f"{called.layer.computation.key} {called.layer.parts.text}\n".encode())
+        if called.layer.codes is not None:
+            state.update(f"{called.key}\n".encode())
+    # The code has the scales of tensors between layers in it, and the file those of layers.
+    for codes in program.codes():
+        state.update(f"{codes}\n".encode())
     return int.from_bytes(state.digest()[:8], "little")
 
 
@@ -141,20 +152,29 @@ def _inputs(program: Program) -> list[tuple[list[int], int, bool]]:
     ]
 
 
-def _kernel(name: str, layer: TracedLayer, precision: str, tuned: bool) -> str:
-    found = layer.computation
+def _kernel(name: str, called: CalledLayer, precision: str, tuned: bool) -> tuple[str, str, str]:
+    """The text of a kernel, and how its input and its output are stored."""
+    layer = called.layer
+    found, codes = layer.computation, layer.codes is not None
     plan = found.planned()
+    read, written = called.formats
+    shapes = found.operator.shapes(found.binding)
     source, _ = _core.emit_cpp(
         plan,
         name=name,
         formula=found.operator.formula(),
         with_runtime=False,
-        epilogue=layer.parts.text,
+        epilogue=called.epilogue,
         channel=layer.channel,
-        precision=precision,
-        tuning=find_tuning(plan, precision=precision) if tuned else "",
+        precision=INT8 if codes else FLOAT32 if precision == INT8 else precision,
+        input_format=read,
+        output_format=written,
+        value_format=read,
+        input_order=inside(len(shapes.input), layer.channel) if called.inside else None,
+        output_order=inside(len(shapes.output), layer.channel) if called.inside else None,
+        tuning=find_tuning(plan, precision=precision) if tuned and not codes else "",
     )
-    return str(source)
+    return str(source), read, written
 
 
 def _step(step: TeamStep | KernelCall, address: Address) -> tuple[str, str, _Call | None]:
@@ -163,7 +183,7 @@ def _step(step: TeamStep | KernelCall, address: Address) -> tuple[str, str, _Cal
         return step.about, step.code(address), None
 
     def operand(value: Value | None) -> tuple[str, int]:
-        return ("nullptr", 0) if value is None else (address(value), value.view.numel())
+        return ("nullptr", 0) if value is None else (address(value), value.bytes)
 
     x, y = operand(step.x), operand(step.writes)
     call = (step.layer, step.samples, x, operand(step.channel), operand(step.residual), y)

@@ -30,8 +30,6 @@ from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 from syno.options import TimingOptions
 from syno.prediction import LatencyPredictor
-from syno.quantize import quantize
-from syno.quantize.fx_mode import fx_mode
 from syno.store import BaselineLatency, Outcome, VerificationResult
 from syno.store.documents import Details
 from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json
@@ -49,6 +47,8 @@ from syno.study.evaluate.predicted import NetworkLatencyPredictor
 from syno.study.evaluate.quantization import Quantization
 from syno.study.evaluate.run_key import RunKey
 from syno.study.evaluate.weights import file_name, write_weights
+from syno.torch_int8 import quantize
+from syno.torch_int8.fx_mode import fx_mode
 from syno.train import (
     Fidelity,
     ForeignCheckpointError,

@@ -36,6 +36,6 @@ class Quantization:
         Raises:
             UserError: if torch does not support the engine on this machine.
         """
-        from syno.quantize import checked_engine
+        from syno.torch_int8 import checked_engine
 
         return cls(checked_engine(engine), images)

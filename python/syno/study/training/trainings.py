@@ -146,7 +146,7 @@ class Trainings:
     def _check_quantization(self, network: Network, how: Quantization) -> None:
         """Raise a UserError if the original network cannot be quantized to INT8."""
         from syno.data import DataSet, Records, TextData
-        from syno.quantize import quantize
+        from syno.torch_int8 import quantize
         from syno.train import training_images
 
         if not isinstance(self.dataset, (DataSet, Records)):

@@ -4,8 +4,11 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "syno/emit/cpp/cpp.h"
+#include "syno/emit/cpp/formats.h"
+#include "syno/emit/cpp/interface.h"
 #include "syno/emit/cpp/network_text.h"
 #include "syno/support/text.h"
 #include "syno/support/threads.h"
@@ -140,7 +143,7 @@ class NetworkPrinter {
     for (std::size_t part = 1; part <= parts; ++part) {
       std::vector<std::string> mine;
       for (std::size_t k = part - 1; k < program_.kernels.size(); k += parts)
-        mine.push_back(program_.kernels[k]);
+        mine.push_back(program_.kernels[k].text);
       pieces.push_back(guarded(part, join(mine, "\n")));
     }
     pieces.push_back(guarded(0, body() + filled(cpp::network_interface(), values_)));
@@ -183,7 +186,7 @@ class NetworkPrinter {
     std::vector<std::string> kernels, kernel_of;
     for (std::size_t k = 0; k < program_.kernels.size(); ++k)
       kernels.push_back("{" + kernel(k) + "_workspace_size, " + kernel(k) + "_phase_count, " +
-                        kernel(k) + "_phase}");
+                        phase(k) + "}");
     kernels.emplace_back("{}");
     for (const NetworkLayer& layer : program_.layers)
       kernel_of.push_back(std::to_string(layer.kernel));
@@ -262,11 +265,31 @@ class NetworkPrinter {
   // The functions of a kernel that the network calls.
   std::string declared(std::size_t number) const {
     const std::string name = kernel(number);
+    const auto [x, y] = types(number);
     return "extern \"C\" {\nlong " + name + "_packed_size(void);\nvoid " + name +
            "_pack(const float* const*, float*);\nlong " + name + "_workspace_size(int);\nint " +
-           name + "_phase_count(void);\nvoid " + name +
-           "_phase(int, const float*, const float*, const float*, const float*, float*, float*, "
-           "long, long);\n}";
+           name + "_phase_count(void);\nvoid " + name + "_phase(int, const " + x +
+           "*, const float*, const float*, const " + y + "*, " + y + "*, float*, long, long);\n}";
+  }
+
+  // What x and y of a kernel point to.
+  std::pair<std::string, std::string> types(std::size_t number) const {
+    const auto type = [](std::string_view format) {
+      return cpp::c_type(cpp::parse_element("format", format));
+    };
+    const NetworkKernel& kernel = program_.kernels[number];
+    return {type(kernel.input_format), type(kernel.output_format)};
+  }
+
+  // A function that computes a phase of a kernel, whatever its tensors are.
+  std::string phase(std::size_t number) const {
+    const auto [x, y] = types(number);
+    return "\n  [](int phase, const void* x, const float* packed, const float* channel, const "
+           "void* "
+           "residual, void* y,\n     float* workspace, long part, long parts) {\n    " +
+           kernel(number) + "_phase(phase, static_cast<const " + x +
+           "*>(x), packed, channel, static_cast<const " + y + "*>(residual),\n      static_cast<" +
+           y + "*>(y), workspace, part, parts);\n  }";
   }
 
   // Refuses token ids that are too large.
@@ -336,12 +359,12 @@ class NetworkPrinter {
 
   // The kernel of a layer, for each sample.
   static std::string call(const NetworkCall& call) {
-    const auto floats = [&](const NetworkOperand& operand) {
-      return std::to_string(operand.floats / call.samples);
+    const auto bytes = [&](const NetworkOperand& operand) {
+      return std::to_string(operand.bytes / call.samples);
     };
     return "layer(" + std::to_string(call.layer) + ", " + std::to_string(call.samples) + ", " +
-           call.x.at + ", " + floats(call.x) + ", " + call.channel.at + ", " + call.residual.at +
-           ", " + call.y.at + ", " + floats(call.y) + ");";
+           call.x.at + ", " + bytes(call.x) + ", " + call.channel.at + ", " + call.residual.at +
+           ", " + call.y.at + ", " + bytes(call.y) + ");";
   }
 
   // A list with an element for each step, and one behind them: there is no array of none.
@@ -358,9 +381,17 @@ class NetworkPrinter {
   // each image, which costs more than maps that leave the cache.
   bool together(const NetworkStep& step) const {
     if (!step.call || program_.steps.size() < 2) return false;
+    const NetworkLayer& found = layer(*step.call);
     std::int64_t weights = 0;
-    for (const std::int64_t size : layer(*step.call).weights) weights += size;
-    return weights > step.call->x.floats + step.call->y.floats;
+    for (const std::int64_t size : found.weights) weights += size;
+    return weights * weight_bytes(found) > step.call->x.bytes + step.call->y.bytes;
+  }
+
+  // Of a packed weight.
+  std::int64_t weight_bytes(const NetworkLayer& layer) const {
+    const auto kernel = static_cast<std::size_t>(layer.kernel);
+    if (kernel >= program_.kernels.size()) return cpp::bytes_of(cpp::Element::kFloat32);
+    return cpp::bytes_of(cpp::parse_element("format", program_.kernels[kernel].input_format));
   }
 
   void group() {

@@ -11,10 +11,10 @@
 namespace syno {
 
 /// A tensor that a step reads or writes: an expression of C++ for its first element, "nullptr" for none, and how many
-/// floats it has for one image. Expressions name the inputs and outputs of the image, `arena` and `constants`.
+/// bytes it has for one image. Expressions name the inputs and outputs of the image, `arena` and `constants`.
 struct NetworkOperand {
   std::string at = "nullptr";
-  std::int64_t floats = 0;
+  std::int64_t bytes = 0;
 };
 
 /// A call of the kernel of a layer, for each of the samples that an image has.
@@ -30,6 +30,12 @@ struct NetworkStep {
   std::string about;
   std::string code;
   std::optional<NetworkCall> call;
+};
+
+/// The text of a kernel by emit_cpp, without the runtime, and how x, and y and residual, are stored: as its options say.
+struct NetworkKernel {
+  std::string text;
+  std::string input_format = "float32", output_format = "float32";
 };
 
 struct NetworkLayer {
@@ -53,8 +59,8 @@ struct NetworkProgram {
   std::string name = "syno_network";
   /// The names of source and library in the comment on how to compile it, as a shell takes them.
   std::string file, library;
-  /// The text of each kernel by emit_cpp, without the runtime; the name of kernel i is NAME_k<i>.
-  std::vector<std::string> kernels;
+  /// The name of kernel i is NAME_k<i>.
+  std::vector<NetworkKernel> kernels;
   std::vector<NetworkLayer> layers;
   std::vector<NetworkStep> steps;
   std::vector<NetworkInput> inputs;

@@ -76,21 +76,27 @@ inline float sum_over(const float* x, long n, const F& f) {
   return sum_of(a + b);
 }
 
-inline Vector load_some(const float* from, long count) { return count >= kLanes ? load(from) : load_part(from, 0, count); }
+template <class At>
+inline Vector load_some(At from, long count) { return count >= kLanes ? load(from) : load_part(from, 0, count); }
+
+// Tensors are read and written as float32 or as codes: `At` is const float* or Codes, `To` is float* or CodesOut.
+
+inline const std::uint8_t* bytes_at(const float* at) { return reinterpret_cast<const std::uint8_t*>(at); }
+inline std::uint8_t* bytes_at(float* at) { return reinterpret_cast<std::uint8_t*>(at); }
 
 // An operand whose elements in a row have this distance.
-template <long kDistance>
+template <long kDistance, class At = const float*>
 struct From {
-  const float* at;
+  At at;
   Vector read(long j, long count) const {
-    if constexpr (kDistance == 0) return splat(*at);
+    if constexpr (kDistance == 0) return splat(at[0]);
     if constexpr (kDistance == 1) return load_some(at + j, count);
     return gather(count, [&](long lane) { return at[(j + lane) * kDistance]; });
   }
 };
 
-template <class F, class... Operands>
-inline void map_row(float* y, long n, const F& f, const Operands&... x) {
+template <class To, class F, class... Operands>
+inline void map_row(To y, long n, const F& f, const Operands&... x) {
   for (long j = 0; j < n; j += kLanes) {
     const long count = least(n - j, kLanes);
     store_part(y + j, f(x.read(j, count)...), count);
@@ -110,15 +116,15 @@ SYNO_UNROLL
 }
 
 // Operands of squares of at most kLanes rows and columns: rows at this distance, and matrices that are transposed.
-template <long kDown, long kDistance>
+template <long kDown, long kDistance, class At = const float*>
 struct Across {
-  const float* at;
-  Vector row(long i, long count) const { return From<kDistance>{at + i * kDown}.read(0, count); }
+  At at;
+  Vector row(long i, long count) const { return From<kDistance, At>{at + i * kDown}.read(0, count); }
 };
-template <long kColumn>
+template <long kColumn, class At = const float*>
 struct Transposed {
   Vector rows[kLanes];
-  Transposed(const float* at, long height, long width) {
+  Transposed(At at, long height, long width) {
     transpose(
         width, height, [&](long column) { return load_part(at + column * kColumn, 0, height); },
         [&](long i, Vector v) { rows[i] = v; });
@@ -126,8 +132,8 @@ struct Transposed {
   Vector row(long i, long) const { return rows[i]; }
 };
 
-template <class F, class... Operands>
-inline void map_square(float* y, long stride, long height, long width, const F& f, const Operands&... x) {
+template <class To, class F, class... Operands>
+inline void map_square(To y, long stride, long height, long width, const F& f, const Operands&... x) {
   for (long i = 0; i < height; ++i) store_part(y + i * stride, f(x.row(i, width)...), width);
 }
 
@@ -178,6 +184,34 @@ template <class W>
 inline void max_pool(const float* x, float* y, const Team& team) {
   W::run(x, y, team, -__builtin_inff(), [](Vector a, Vector b) { return greater(a, b); },
          [](float* to, Vector v, long, long, long count) { store_part(to, v, count); });
+}
+
+// Of codes, channels inside: the greatest code is that of the greatest number.
+template <long kC, long kH, long kW, long kKh, long kKw, long kSh, long kSw, long kPh, long kPw, long kOh, long kOw>
+inline void max_pool_codes(Windows<kC, kH, kW, kKh, kKw, kSh, kSw, kPh, kPw, kOh, kOw>, Codes x, CodesOut y,
+                           const Team& team) {
+  for (long i = team.begin(kOh * kOw); i < team.end(kOh * kOw); ++i) {
+    const long h = i / kOw * kSh - kPh, w = i % kOw * kSw - kPw;
+    std::uint8_t greatest[kC] = {};
+    for (long r = most(h, 0); r < least(h + kKh, kH); ++r)
+      for (long c = most(w, 0); c < least(w + kKw, kW); ++c) {
+        const std::uint8_t* const from = x.at + (r * kW + c) * kC;
+        for (long j = 0; j < kC; ++j) greatest[j] = from[j] > greatest[j] ? from[j] : greatest[j];
+      }
+    std::memcpy(y.at + i * kC, greatest, kC);
+  }
+}
+
+// The channels of each pixel side by side, as four codes.
+template <long kC>
+inline void words_of_channels(const float* x, CodesOut y, long pixels, const Team& team) {
+  const long blocks = ceil_divide(pixels, kLanes);
+  for (long block = team.begin(blocks); block < team.end(blocks); ++block) {
+    const long i = block * kLanes, count = least(pixels - i, kLanes);
+    Vector v[4] = {};
+    for (long c = 0; c < kC; ++c) v[c] = load_some(x + c * pixels + i, count);
+    store_words(y + 4 * i, v[0], v[1], v[2], v[3], count);
+  }
 }
 
 // divisor(h, w): what the sum of a window is divided by.
@@ -236,6 +270,33 @@ inline void adaptive_max_pool(const float* x, float* y, long channels, long heig
       for (long j = left; j < right; ++j) found = greater(from[r * width + j], found);
     return found;
   });
+}
+
+// The mean of each channel of a map with channels inside: of whole vectors, and of channels one by one.
+inline Vector mean_of_vectors(const float* x, long distance, long pixels) {
+  Vector sum{};
+  for (long p = 0; p < pixels; ++p) sum += load(x + p * distance);
+  return sum / splat(static_cast<float>(pixels));
+}
+inline Vector mean_of_vectors(Codes x, long distance, long pixels) {
+  IntVector sum{};
+  for (long p = 0; p < pixels; ++p) sum += widened(load_bytes(x.at + p * distance));
+  const Vector mean = __builtin_convertvector(sum, Vector) / splat(static_cast<float>(pixels));
+  return (mean - splat(x.zero)) * splat(x.scale);
+}
+template <long kC, class At>
+inline void mean_of_pixels(At x, float* y, long pixels, const Team& team) {
+  constexpr long blocks = ceil_divide(kC, kLanes);
+  for (long block = team.begin(blocks); block < team.end(blocks); ++block) {
+    const long c = block * kLanes;
+    if (c + kLanes <= kC) {
+      store(y + c, mean_of_vectors(x + c, kC, pixels));
+      continue;
+    }
+    Vector sum{};
+    for (long p = 0; p < pixels; ++p) sum += load_some(x + (p * kC + c), kC - c);
+    store_part(y + c, sum / splat(static_cast<float>(pixels)), kC - c);
+  }
 }
 
 // A function of each row of `length`.

@@ -11,7 +11,7 @@ namespace {
 struct Kernel {
   long (*workspace_size)(int);
   int (*phase_count)(void);
-  void (*phase)(int, const float*, const float*, const float*, const float*, float*, float*, long, long);
+  void (*phase)(int, const void*, const float*, const float*, const void*, void*, float*, long, long);
 };
 
 const Kernel kKernels[] = {@KERNELS@};
@@ -25,6 +25,11 @@ struct Network {
 };
 
 [[maybe_unused]] const Kernel& kernel_of(const Network&, long layer) { return kKernels[kKernelOf[layer]]; }
+
+[[maybe_unused]] void run_phase(const Kernel& kernel, int phase, const void* x, const float* packed, const float* channel,
+                                const void* residual, void* y, float* workspace, const Team& team) {
+  kernel.phase(phase, x, packed, channel, residual, y, workspace, team.thread, team.threads);
+}
 
 void wait(const Network&, const Team& team) { wait_for_team(team); }
 
@@ -47,6 +52,12 @@ using Kernel = SynoKernel;
 using Network = SynoProgram;
 
 [[maybe_unused]] const Kernel& kernel_of(const Network& net, long layer) { return *net.kernels[layer]; }
+
+[[maybe_unused]] void run_phase(const Kernel& kernel, int phase, const void* x, const float* packed, const float* channel,
+                                const void* residual, void* y, float* workspace, const Team& team) {
+  kernel.phase(phase, static_cast<const float*>(x), packed, channel, static_cast<const float*>(residual),
+               static_cast<float*>(y), workspace, team.thread, team.threads);
+}
 
 void wait(const Network& net, const Team& team) {
   if (team.threads > 1) net.host->wait();
@@ -84,17 +95,17 @@ struct Image : Arguments {
   Image(const Arguments& arguments, const Network& of, const Team& by, float* maps, float* scratch)
       : Arguments(arguments), net(of), team(by), arena(maps), workspace(scratch) {}
 
-  // The phases of a layer for each of its samples, whose operands have these sizes.
-  [[maybe_unused]] void layer(long number, long samples, const float* from, long from_floats, const float* channel,
-                              const float* residual, float* to, long to_floats) const {
+  // The phases of a layer for each of its samples, whose operands have these sizes in bytes.
+  [[maybe_unused]] void layer(long number, long samples, const void* from, long from_bytes, const float* channel,
+                              const void* residual, void* to, long to_bytes) const {
     const Kernel& kernel = kernel_of(net, number);
     const int phases = kernel.phase_count();
     for (long sample = 0; sample < samples; ++sample)
       for (int phase = 0; phase < phases; ++phase) {
         if (sample + phase > 0) wait(net, team);
-        kernel.phase(phase, from + sample * from_floats, net.packed[number], channel,
-                     residual ? residual + sample * to_floats : nullptr, to + sample * to_floats, workspace, team.thread,
-                     team.threads);
+        run_phase(kernel, phase, static_cast<const char*>(from) + sample * from_bytes, net.packed[number], channel,
+                  residual ? static_cast<const char*>(residual) + sample * to_bytes : nullptr,
+                  static_cast<char*>(to) + sample * to_bytes, workspace, team);
       }
   }
 @STEPS@

@@ -11,17 +11,17 @@ NetworkProgram small() {
   program.name = "tiny";
   program.file = "tiny.cpp";
   program.library = "tiny.so";
-  program.kernels = {"// the kernel"};
+  program.kernels = {{"// the kernel"}};
   program.layers = {{0, {6, 2}}, {0, {}}};
   NetworkCall first;
-  first.x = {"x", 4};
-  first.y = {"arena", 4};
+  first.x = {"x", 16};
+  first.y = {"arena", 16};
   NetworkCall second = first;
   second.layer = 1;
   second.samples = 2;
-  second.x = {"arena", 4};
-  second.channel = {"(constants + 16)", 2};
-  second.y = {"y", 4};
+  second.x = {"arena", 16};
+  second.channel = {"(constants + 16)", 8};
+  second.y = {"y", 16};
   program.steps = {
       {"first", "", first}, {"second", "", second}, {"third", "y[0] = 0;\ny[1] = 1;", {}}};
   program.inputs = {{{2, 2}}};
@@ -48,8 +48,8 @@ TEST(Network, FillsEveryNameOfItsTexts) {
 
 TEST(Network, CallsKernelsForEachSample) {
   const std::string code = emit_network(small()).code;
-  EXPECT_TRUE(holds(code, "    layer(0, 1, x, 4, nullptr, nullptr, arena, 4);"));
-  EXPECT_TRUE(holds(code, "    layer(1, 2, arena, 2, (constants + 16), nullptr, y, 2);"));
+  EXPECT_TRUE(holds(code, "    layer(0, 1, x, 16, nullptr, nullptr, arena, 16);"));
+  EXPECT_TRUE(holds(code, "    layer(1, 2, arena, 8, (constants + 16), nullptr, y, 8);"));
   EXPECT_TRUE(
       holds(code, "  // third\n  void step_2() const {\n    y[0] = 0;\n    y[1] = 1;\n  }"));
   EXPECT_TRUE(holds(code, "weights[] = {values.get() + 0, values.get() + 6};"));
@@ -108,7 +108,7 @@ TEST(Network, AsAProgramHasTheKernelsOfItsHost) {
 
 TEST(Network, HasSoManyPiecesAsKernelsUpToEight) {
   NetworkProgram program = small();
-  program.kernels.assign(10, "// a kernel");
+  program.kernels.assign(10, {"// a kernel"});
   const NetworkSource made = emit_network(program);
   EXPECT_EQ(made.parts, 8U);
   EXPECT_TRUE(holds(made.code, "SYNO_PART == 2\n// a kernel\n// a kernel\n#endif"));

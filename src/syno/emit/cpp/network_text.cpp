@@ -17,6 +17,9 @@ std::string_view network_head() {
 #include <new>
 #include <string>
 #include <vector>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 )source";
 }
@@ -62,6 +65,13 @@ bool processor_fits() {
 #endif
 #if defined(__AVX512BF16__)
   fits = fits && __builtin_cpu_supports("avx512bf16");
+#endif
+#if defined(__AVX512VNNI__)
+  fits = fits && __builtin_cpu_supports("avx512vnni");
+#endif
+#if defined(__AVXVNNI__) && !defined(__AVX512VNNI__)
+  unsigned a = 0, b = 0, c = 0, d = 0;  // Clang has no name for it
+  fits = fits && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
 #endif
 #endif
   return fits;

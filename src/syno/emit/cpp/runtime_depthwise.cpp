@@ -65,11 +65,7 @@ inline IntVector load_codes(const std::uint8_t* from, long count) {
 #else
   std::memcpy(&bytes, from, static_cast<std::size_t>(least(count, kLanes)));
 #endif
-#if defined(__AVX512F__)
-  return (IntVector)_mm512_cvtepu8_epi32((__m128i)bytes);
-#else
-  return __builtin_convertvector(bytes, IntVector);
-#endif
+  return widened(bytes);
 }
 
 // kTile neighbouring results of a row. kInside: all their columns of the data are there; kWhole: so are all lanes, and

@@ -96,6 +96,26 @@ struct CodesOut {
   long operator-(CodesOut other) const { return at - other.at; }
 };
 
+// GCC 12 would widen one byte after the other.
+inline IntVector widened(ByteVector bytes) {
+#if defined(__AVX512F__)
+  return (IntVector)_mm512_cvtepu8_epi32((__m128i)bytes);
+#elif defined(__AVX2__)
+  return (IntVector)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)bytes));
+#else
+  return __builtin_convertvector(bytes, IntVector);
+#endif
+}
+inline Vector numbers_of(ByteVector bytes, const Codes& codes) {
+  const Vector v = __builtin_convertvector(widened(bytes), Vector);
+  return (v - splat(codes.zero)) * splat(codes.scale);
+}
+inline ByteVector load_bytes(const std::uint8_t* from) {
+  ByteVector bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return bytes;
+}
+inline Vector load(Codes from) { return numbers_of(load_bytes(from.at), from); }
 inline Vector load_part(Codes from, long first, long last) {
   first = most(first, 0);
   last = least(last, kLanes);
@@ -107,9 +127,7 @@ inline Vector load_part(Codes from, long first, long last) {
 #else
   for (long i = first; i < last; ++i) bytes[i] = from.at[i];
 #endif
-  const Vector v = (__builtin_convertvector(__builtin_convertvector(bytes, IntVector), Vector) -
-                    splat(from.zero)) *
-                   splat(from.scale);
+  const Vector v = numbers_of(bytes, from);
 #if defined(SYNO_BYTE_MASKS)
   return (Vector)_mm512_maskz_mov_ps(mask, (__m512)v);
 #else
@@ -118,7 +136,6 @@ inline Vector load_part(Codes from, long first, long last) {
   return load(lanes);
 #endif
 }
-inline Vector load(Codes from) { return load_part(from, 0, kLanes); }
 // The nearest codes, ties to even; what lies outside becomes the least or the greatest code.
 #if defined(__AVX512F__)
 // The same without the bound above.

@@ -312,7 +312,9 @@ class Scheduler {
                              static_cast<double>(program_.buffer(read).elements());
       const double share =
           static_cast<double>(nests[p].macs()) / static_cast<double>(c.nest.macs());
-      if (repeats > kMostRepeats || share > kMostInlineShare) break;
+      // What is rounded to codes is computed once, where it is.
+      const bool codes = elements_[at(read)] == Element::kCode;
+      if (codes || repeats > kMostRepeats || share > kMostInlineShare) break;
       c.fill = inlined(c.fill, 0, nests[p]);
       done[p] = true;
       break;

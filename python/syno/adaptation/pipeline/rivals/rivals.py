@@ -22,8 +22,8 @@ from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
-from syno.quantize.network import quantize
 from syno.study.fronts import LATENCY
+from syno.torch_int8.network import quantize
 from syno.train import Fidelity
 
 # The original in engines of others, where they are installed.

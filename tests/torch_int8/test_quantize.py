@@ -23,11 +23,11 @@ from syno.operands.lookup import NamedOperator
 from syno.operators import zoo
 from syno.operators.layer import Layer
 from syno.operators.operator import Operator
-from syno.quantize import Quantized, engines, network, quantize
-from syno.quantize.contractions import MOVES, as_layers
-from syno.quantize.fx_mode import fx_mode
 from syno.study.evaluate.evaluator import make_evaluator
 from syno.study.evaluate.network import Network
+from syno.torch_int8 import Quantized, engines, network, quantize
+from syno.torch_int8.contractions import MOVES, as_layers
+from syno.torch_int8.fx_mode import fx_mode
 from syno.train import Fidelity, fidelity, train, training_images, validation_accuracy
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from syno import UserError
-from syno.quantize import quantize
+from syno.torch_int8 import quantize
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

@@ -16,13 +16,13 @@ from syno._util.arguments import checked, optional, text
 from syno._util.errors import InternalError, UserError, first_line
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_network
+from syno.network.calibration import checked_batches, scores_of
 from syno.network.exchange import exchange
 from syno.network.placeholder import Placeholder
 from syno.network.trace import trace
 from syno.operators.layer import Layer
-from syno.quantize.calibration import checked_batches, scores_of
-from syno.quantize.contractions import MOVES, as_layers
-from syno.quantize.fx_mode import fx_mode
+from syno.torch_int8.contractions import MOVES, as_layers
+from syno.torch_int8.fx_mode import fx_mode
 
 # Tried in this order. FBGEMM is the fastest of them for small maps (docs/inference.md).
 _ENGINES = ("fbgemm", "x86", "onednn", "qnnpack")

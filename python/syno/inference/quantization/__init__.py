@@ -1,0 +1,1 @@
+"""Trained networks in INT8: ranges from samples, codes between layers, layers of integers."""
