@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -379,8 +380,6 @@ def test_it_is_written_as_cpp_network(tmp_path):
         export_network(quantized, tmp_path / "net", x, format="onnx")
     with pytest.raises(UserError, match="the network has no ranges for int8"):
         export_network(net, tmp_path / "net", x, format="cpp-network", precision="int8")
-    with pytest.raises(UserError, match="a quantized network is not compiled inside of PyTorch"):
-        syno.compile(quantized, x)
     with pytest.raises(UserError, match="the network is quantized already"):
         quantize(quantized, [x])
 
@@ -394,6 +393,23 @@ def test_weights_of_another_precision_are_refused(tmp_path):
     for weights in (plain.weights, other.weights):  # of other ranges, too
         with pytest.raises(UserError, match="has the weights of another network"):
             syno.inference.load(quantized.code, weights)
+
+
+def test_it_is_compiled_for_pytorch(exact):
+    net, shape = case("residual")
+    x = samples(6, *shape)
+    quantized = quantize(net, [x])
+    made = pickle.loads(pickle.dumps(syno.compile(quantized, x)))
+    with torch.no_grad():
+        for batch in (x, x[:1], x[:, :, :, :].transpose(2, 3)):
+            assert torch.equal(made(batch), quantized(batch))
+    assert str(made.report()) == str(quantized.report())
+    with pytest.raises(UserError, match="was compiled for another shape of its input"):
+        made(samples(2, 3, SIZE, SIZE + 1))
+    with pytest.raises(UserError, match="is of another kind"):
+        made(x.double())
+    with pytest.raises(UserError, match="cannot be traced"):
+        torch.jit.trace(made, x, check_trace=False)
 
 
 IMAGE = (3, SIZE, SIZE)

@@ -34,6 +34,7 @@ class SynoEngine(Engine):
         # Parameters in inference mode are of another kind, which cannot be traced.
         with torch.inference_mode(False):
             made = inference.compile(net, example.clone())
+        assert isinstance(made, CompiledNetwork)  # another one is of quantized networks
 
         def run() -> Outputs:
             found: Outputs = made(example)

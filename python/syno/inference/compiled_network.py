@@ -31,6 +31,7 @@ from syno.inference.operators import CONVOLUTIONS, LINEAR_LAYERS
 from syno.inference.passes.layers import layers_of
 from syno.inference.passes.pools import put_pools
 from syno.inference.prepare import Prepared, prepare
+from syno.inference.quantization.compiled import CompiledQuantizedNetwork, compile_quantized
 from syno.inference.quantization.network import QuantizedNetwork
 from syno.inference.regions import Region, own_copy, regions_of
 from syno.inference.trace import batched_inputs, checked_inputs, module_name
@@ -147,13 +148,16 @@ def compile(
     missing: str = COMPILE,
     tuned: bool = True,
     verify: bool = True,
-) -> CompiledNetwork:
+) -> CompiledNetwork | CompiledQuantizedNetwork:
     """Return an inference copy of a network in which layers are compiled kernels.
 
     Operators in slots, convolutions and linear layers become kernels, together with BatchNorm,
     bias, residual and activation behind them. What is no layer that a kernel can compute stays
     PyTorch; `report` of the result lists both. torch.compile, torch.export and AOTInductor accept
     the result.
+
+    What `syno.quantize` returned becomes a module that calls its C++ in INT8, which cannot be
+    traced; only `verify` matters for it.
 
     Args:
         net: a network in evaluation mode on the CPU; it stays as it is.
@@ -170,12 +174,9 @@ def compile(
         UserError: the network or the example is not of a kind that can be compiled, torch.export
             cannot trace the network, or the result differs from it.
     """
-    if isinstance(net, QuantizedNetwork):
-        raise UserError(
-            "a quantized network is not compiled inside of PyTorch\n"
-            "  what to do: write it in the format cpp-network, and call syno.inference.load"
-        )
     inputs = checked_inputs(net, example_input)
+    if isinstance(net, QuantizedNetwork):
+        return compile_quantized(net, inputs, verify=verify)
     if missing not in (COMPILE, PYTORCH):
         raise UserError(
             f"unknown value of 'missing': {shown(missing)}\n  expected: {COMPILE} or {PYTORCH}"

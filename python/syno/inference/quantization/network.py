@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import fx, nn
+from torch.utils._pytree import tree_map_only
 
 from syno._util.arguments import checked, texts
 from syno._util.errors import UserError
@@ -19,6 +20,7 @@ from syno.inference.passes.layers import layers_of
 from syno.inference.precision import FLOAT32, INT8
 from syno.inference.prepare import prepare_sample
 from syno.inference.quantization.choose import Chosen, Recorder
+from syno.inference.trace import module_name
 from syno.network.calibration import checked_batches
 
 
@@ -63,6 +65,23 @@ class QuantizedNetwork(nn.Module):
             return torch.cat(found)
         return type(found[0])(torch.cat(each) for each in zip(*found, strict=True))
 
+    def __getstate__(self) -> dict[str, object]:
+        # A graph that is pickled is written as code, which says neither shapes nor modules.
+        metas = [
+            {
+                "val": tree_map_only(torch.Tensor, _outline, node.meta.get("val")),
+                "nn_module_stack": {"": (module_name(node), "")},
+            }
+            for node in self.graph.graph.nodes
+        ]
+        return self.__dict__ | {"_metas": metas}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        metas = state.pop("_metas")
+        super().__setstate__(state)
+        for node, meta in zip(self.graph.graph.nodes, metas, strict=True):  # type: ignore[call-overload]
+            node.meta = meta
+
     def report(self) -> Table:
         """Which layers compute on integers, what that changes, and why others do not."""
         return Table.of(
@@ -73,6 +92,11 @@ class QuantizedNetwork(nn.Module):
             ("error", lambda row: f"{100 * row.error:.2f} %"),
             ("because~", lambda row: row.reason),
         ).without_empty()
+
+
+def _outline(x: torch.Tensor) -> torch.Tensor:
+    """The shape and the type of a tensor."""
+    return torch.empty(x.shape, dtype=x.dtype, device="meta")
 
 
 @checked(keep=texts)

@@ -15,11 +15,7 @@ constexpr std::int64_t kLeastLanes = 7;
 
 // The axis of the producer that is dimension d, or -1.
 int axis_of(const LoopNest& producer, std::size_t dimension) {
-  const Index& index = producer.store.index[dimension];
-  const bool is_axis = index.constant() == 0 && index.terms().size() == 1 &&
-                       index.terms()[0].kind == Index::Kind::kAxis &&
-                       index.terms()[0].coefficient == 1;
-  return is_axis ? index.terms()[0].axis : -1;
+  return producer.store.index[dimension].only_axis();
 }
 
 // What it costs to have lanes over the axis, of one vector of each operand.
@@ -132,13 +128,10 @@ std::vector<std::size_t> layout_of_codes(const LoopProgram& program, const LoopN
                                  [&](const Access& each) { return each.buffer == buffer; });
   // Whether the consumer has an axis that is this dimension and nothing else.
   const auto is_plain = [&](std::size_t d) {
-    const Index& index = read->index[d];
-    const bool is_axis = index.constant() == 0 && index.terms().size() == 1 &&
-                         index.terms()[0].kind == Index::Kind::kAxis &&
-                         index.terms()[0].coefficient == 1;
-    if (!is_axis) return false;
+    const int axis = read->index[d].only_axis();
+    if (axis < 0) return false;
     for (std::size_t other = 0; other < rank; ++other) {
-      if (other != d && read->index[other].depends_on(index.terms()[0].axis)) return false;
+      if (other != d && read->index[other].depends_on(axis)) return false;
     }
     return true;
   };
