@@ -97,6 +97,52 @@ def test_an_engine_computes_what_the_network_computes(name: str) -> None:
     assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items())
 
 
+INT8 = ("onnxruntime-int8", "openvino-int8", "syno-cpp-int8")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.slow) for each in INT8[:2]] + [INT8[2]]
+)
+def test_ranges_of_int8_come_from_samples(name: str) -> None:
+    if not engine.available([name]):
+        pytest.skip(f"the inference engine {name} is not installed")
+    samples = torch.randn(8, 3, 8, 8, generator=torch.Generator().manual_seed(2))
+    given = [[samples], [0.02 * samples]]  # those of small numbers clip all others
+    near, far = (
+        compare_engines(
+            {"net": small()}, EXAMPLE[:1], [engine.get(name).calibrated(each)], rounds=2
+        )
+        .times[1]
+        .error
+        for each in given
+    )
+    assert near < 0.15 < far
+
+
+def test_an_engine_in_another_precision_needs_no_samples() -> None:
+    assert engine.get("syno-cpp").calibrated([EXAMPLE]) is engine.get("syno-cpp")
+
+
+def test_networks_in_engines_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(3))
+    with torch.inference_mode():
+        expected = small()(others)
+
+    def score(run: Callable[[torch.Tensor], Any]) -> float:
+        return float((run(others) - expected).abs().max())
+
+    use(monkeypatch, Fake())
+    found = compare_engines(
+        {"net": small()}, EXAMPLE, ["syno", "syno-cpp", "fake"], rounds=2, score=score
+    )
+    scores = {time.engine: time.accuracy for time in found.times}
+    assert scores.pop("fake") is None  # it runs the example alone
+    assert scores.pop("eager") == 0
+    assert {*scores} == {"syno", "syno-cpp"}
+    assert all(each is not None and each < 1e-5 for each in scores.values())
+    assert "accuracy" in str(engines_table(found))
+
+
 class Two(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -366,3 +412,16 @@ def test_a_network_that_onnx_runtime_cannot_run_is_a_failure_of_that_engine() ->
     )
     assert "ONNX Runtime cannot run the network" in found.failures["product", "onnxruntime-int8"]
     assert {time.engine for time in found.times} == {"eager", "onnxruntime"}
+
+
+def test_the_command_scores_networks_by_data() -> None:
+    words = ["bench", "network", "--model", "cnn-small", "--size", "8", "--operators", "none"]
+    words += ["--data", "digits", "--images", "50", "--samples", "20", "--rounds", "20"]
+    ran = CliRunner().invoke(cli, [*words, "--engines", "syno-cpp,syno-cpp-int8", "--json"])
+    assert ran.exit_code == 0, ran.output
+    found = json.loads(ran.stdout)
+    assert found["input"] == [1, 1, 8, 8]  # digits have one channel
+    scores = {each["engine"]: each["accuracy"] for each in found["times"]}
+    assert scores["eager"] == scores["syno-cpp"]
+    assert abs(scores["syno-cpp-int8"] - scores["eager"]) <= 0.1
+    assert all(each * 50 == pytest.approx(round(each * 50)) for each in scores.values())

@@ -1,7 +1,8 @@
-"""Options of the commands that write networks in INT8."""
+"""Options of commands with networks in INT8, whose ranges come from images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,17 @@ from syno._util.options import Options, option
 from syno.cli import options
 
 if TYPE_CHECKING:
+    import torch
+
     from syno.codegen.export.formats import ExportSubject
+    from syno.engines.compare import On
     from syno.inference import QuantizedNetwork
+    from syno.train.fidelities import Fidelity
+
+
+def _samples() -> int:
+    words = "Number of training images that give the ranges of values in INT8."
+    return option(words, 300, minimum=1, metavar="N")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +32,82 @@ class CalibrationOptions(Options):
 
     data: str | None = options.optional_data("--precision int8 requires it")
     data_dir: str | None = options.data_dir()
-    samples: int = option(
-        "Number of training images that give the ranges of values.", 300, minimum=1, metavar="N"
-    )
+    samples: int = _samples()
     keep: tuple[str, ...] = option(
         "Module whose layers stay in float32; can be repeated.", (), metavar="NAME"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(Options):
+    """Data that networks in engines are calibrated on and scored by."""
+
+    section = "Data"
+
+    data: str | None = options.optional_data("ranges of INT8 from one random input, no accuracy")
+    data_dir: str | None = options.data_dir()
+    samples: int = _samples()
+    images: int = option(
+        "Number of images of the validation split that the accuracy is measured on.",
+        2000,
+        minimum=1,
+        metavar="N",
+    )
+
+
+class Images:
+    """Images of a data set: some of the training split for ranges, and some to score networks by.
+
+    UserError for data that is not there, and for text.
+    """
+
+    def __init__(self, given: ScoreOptions, name: str) -> None:
+        from syno.data import load
+
+        self._given = given
+        self._data = load(name, data_dir=given.data_dir)
+
+    @property
+    def model_options(self) -> dict[str, int]:
+        """What a model for the data is built with."""
+        return {"classes": len(self._data.classes), "channels": self._data.channels}
+
+    def samples(self, size: int, seed: int) -> list[torch.Tensor]:
+        """Batches of training images of this size in pixels."""
+        from syno.train import training_images
+
+        return [*training_images(self._data, self._fidelity(size), self._given.samples, seed=seed)]
+
+    def score(self, example: torch.Tensor) -> Callable[[On], float]:
+        """Return a function that gives the accuracy of what takes inputs like the example."""
+        import torch
+
+        from syno.train.samples import validation_images
+
+        size, batch = int(example.shape[-1]), len(example)
+        images, labels = validation_images(
+            self._data, self._fidelity(size), max(self._given.images, batch)
+        )
+        whole = len(images) // batch * batch
+
+        def accuracy(run: On) -> float:
+            right = 0
+            for begin in range(0, whole, batch):
+                scores = run(images[begin : begin + batch])
+                if not isinstance(scores, torch.Tensor) or scores.dim() != 2:
+                    raise UserError(
+                        "the accuracy is that of a network with one tensor of scores for an image\n"
+                        "  what to do: omit --data"
+                    )
+                right += int((scores.argmax(1) == labels[begin : begin + batch]).sum())
+            return right / whole
+
+        return accuracy
+
+    def _fidelity(self, size: int) -> Fidelity:
+        from syno.train import fidelity
+
+        return fidelity("small").changed(resolution=size, images=None)
 
 
 def quantized(

@@ -48,6 +48,7 @@ class NetworkTime:
         engine of all; medians of the ratios of each round.
     outside: the share of a call's time that is not spent in kernels of layers, the median of calls
         that measure both; None for engines that do not know it.
+    accuracy: what `score` gave for the network in the engine; None without it.
     """
 
     network: str
@@ -63,6 +64,11 @@ class NetworkTime:
     over_rival: float
     outside: float | None = None
     over_best: float | None = None
+    accuracy: float | None = None
+
+
+# Runs a network in an engine on an input of the example's shape.
+On = Callable[[torch.Tensor], Outputs]
 
 
 @dataclass
@@ -130,6 +136,7 @@ def compare_engines(
     threads: int = 1,
     rounds: int = 30,
     progress: Callable[[int, int, str], None] = lambda *_: None,
+    score: Callable[[On], float] | None = None,
 ) -> EngineComparison:
     """Measure networks in inference engines.
 
@@ -144,6 +151,8 @@ def compare_engines(
         threads: number of threads.
         rounds: number of measurements of each pair, at least 2.
         progress: called with (completed steps, all steps, description).
+        score: gives the accuracy of a network from a function that runs it on an input of the
+            example's shape; for engines that have one.
 
     Raises:
         UserError: an engine is unknown or not available, no network is given, or a float32 engine
@@ -168,6 +177,7 @@ def compare_engines(
         )
     chosen = list({each.name: each for each in chosen}.values())
     total = len(networks) * len(chosen) + 1
+    scores: dict[tuple[str, Engine], float] = {}
     calls: dict[tuple[str, Engine], Callable[[], Outputs]] = {}
     errors: dict[tuple[str, Engine], float] = {}
     found = EngineComparison(threads, rounds)
@@ -186,6 +196,8 @@ def compare_engines(
                     continue
                 _check(network, each, error)
                 calls[network, each], errors[network, each] = run, error
+                if score is not None and isinstance(run, Prepared) and run.on is not None:
+                    scores[network, each] = score(run.on)
         progress(total - 1, total, f"measuring {len(calls)} pairs")
         *seconds, products, streams = interleaved(
             [*calls.values(), control(), stream()], rounds, pause=PAUSE
@@ -224,6 +236,7 @@ def compare_engines(
                 over_rival=speedup(by_pair[original, rival], times),
                 over_best=speedup(by_pair[original, best], times),
                 outside=shares.get((network, each)),
+                accuracy=scores.get((network, each)),
             )
         )
     return found

@@ -63,6 +63,13 @@ class Engine(Protocol):
         """Return None, or why the engine is not available here and what to do."""
         return None
 
+    def calibrated(self, samples: Sequence[torch.Tensor]) -> Engine:
+        """Return the engine with ranges of INT8 from batches of samples, instead of the example.
+
+        Engines in other precisions need none.
+        """
+        return self
+
     def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return a function that runs the network on the example and returns its outputs.
 
@@ -82,14 +89,15 @@ class Prepared:
 
     run: runs the network; outside: runs it, and returns the share of the time that is not spent in
     kernels of layers, measured in that run. load_s: seconds in which a network that was compiled
-    or written before is loaded; size: bytes of the files that are loaded then. None where an engine
-    does not know it.
+    or written before is loaded; size: bytes of the files that are loaded then; on: runs it on
+    another input of the example's shape. None where an engine does not know it.
     """
 
     run: Callable[[], Outputs]
     outside: Callable[[], float] | None = None
     load_s: float | None = None
     size: int | None = None
+    on: Callable[[torch.Tensor], Outputs] | None = None
 
     def __call__(self) -> Outputs:
         """The outputs of the network."""

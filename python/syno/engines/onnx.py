@@ -1,24 +1,29 @@
 """ONNX Runtime and OpenVINO, which read a network as an ONNX model.
 
-The INT8 models are made by ONNX Runtime's static quantization (weights per channel, activations as
-unsigned integers), and both engines run the same one. The ranges of the activations of an engine
-come from the example, so that its speed says something and its accuracy does not. `Calibrated`
-takes them from samples of the data.
+Each makes its own model in INT8: ONNX Runtime by static quantization (weights per channel,
+activations as unsigned integers), OpenVINO by the post-training quantization of NNCF. The ranges of
+the activations come from samples of the data; without any, from the example, so that the speed says
+something and the accuracy does not.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
+import logging
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.silence import quiet
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.export.programs import FORMATS, quietly, traced
 from syno.engines.engine import (
@@ -37,22 +42,47 @@ Array = np.ndarray
 
 
 class _OnnxEngine(Engine):
-    """An engine that runs the ONNX model of a network."""
+    """An engine that runs the ONNX model of a network.
+
+    samples: batches that the ranges of INT8 come from; without any, the example.
+    """
+
+    samples: Sequence[torch.Tensor] = ()
+
+    def calibrated(self, samples: Sequence[torch.Tensor]) -> Engine:
+        """Return the engine with ranges of INT8 from samples."""
+        made = copy.copy(self)
+        made.samples = samples
+        return made
 
     def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
-        """Return a call of the ONNX model of the network."""
-        array, model = example.numpy(), _model(net, example, self.precision)
+        """Return a call of the model of the network."""
+        samples = [one[None].numpy() for batch in self.samples for one in batch]
+        array, model = example.numpy(), self.model(net, example, samples or [example.numpy()])
         began = time.perf_counter()
         run = self.load(model, array, threads)
-        return Prepared(
-            lambda: one_or_several([torch.from_numpy(each) for each in run(array)]),
-            load_s=time.perf_counter() - began,
-            size=len(model),
-        )
+        load_s = time.perf_counter() - began
 
-    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], list[Array]]:
-        """Return a function that runs an ONNX model. UserError if it does not run."""
+        def on(x: torch.Tensor) -> Outputs:
+            return one_or_several([torch.from_numpy(each) for each in run(x.numpy())])
+
+        return Prepared(lambda: on(example), load_s=load_s, size=model.size, on=on)
+
+    def model(self, net: nn.Module, example: torch.Tensor, samples: Sequence[Array]) -> _Model:
+        """Return the model of the network in the engine's precision."""
         raise NotImplementedError
+
+    def load(self, model: _Model, example: Array, threads: int) -> Callable[[Array], list[Array]]:
+        """Return a function that runs a model. UserError if it does not run."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A model as ONNX, or what an engine made of it; size: in bytes."""
+
+    held: Any
+    size: int
 
 
 class OnnxRuntime(_OnnxEngine):
@@ -66,7 +96,12 @@ class OnnxRuntime(_OnnxEngine):
         """Return None, or which packages are missing."""
         return missing_packages("rivals", *_ONNX)
 
-    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], list[Array]]:
+    def model(self, net: nn.Module, example: torch.Tensor, samples: Sequence[Array]) -> _Model:
+        """Return the ONNX model."""
+        found = _onnx(net, example, samples if self.precision == INT8 else None)
+        return _Model(found, len(found))
+
+    def load(self, model: _Model, example: Array, threads: int) -> Callable[[Array], list[Array]]:
         """Return a function that runs an ONNX model. UserError if it does not run."""
         import onnxruntime
 
@@ -77,7 +112,7 @@ class OnnxRuntime(_OnnxEngine):
         # Its errors have no class of their own. Some kernels check what they get when they run.
         try:
             session = onnxruntime.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
+                model.held, options, providers=["CPUExecutionProvider"]
             )
             name = session.get_inputs()[0].name
             session.run(None, {name: example})
@@ -100,10 +135,22 @@ class OpenVino(_OnnxEngine):
 
     def missing(self) -> str | None:
         """Return None, or which packages are missing."""
-        return missing_packages("rivals", *_ONNX, "openvino")
+        more = ("nncf",) if self.precision == INT8 else ()
+        return missing_packages("rivals", *_ONNX, "openvino", *more)
 
-    def load(self, model: bytes, example: Array, threads: int) -> Callable[[Array], list[Array]]:
-        """Return a function that runs an ONNX model; the next call overwrites its results."""
+    def model(self, net: nn.Module, example: torch.Tensor, samples: Sequence[Array]) -> _Model:
+        """Return OpenVINO's model."""
+        import openvino
+
+        onnx = _onnx(net, example, None)
+        try:
+            found = openvino.Core().read_model(onnx)
+        except RuntimeError as error:
+            raise UserError(f"OpenVINO cannot read the network: {error}") from error
+        return _Model(_by_nncf(found, samples) if self.precision == INT8 else found, len(onnx))
+
+    def load(self, model: _Model, example: Array, threads: int) -> Callable[[Array], list[Array]]:
+        """Return a function that runs a model; the next call overwrites its results."""
         import openvino
 
         core = openvino.Core()
@@ -114,7 +161,7 @@ class OpenVino(_OnnxEngine):
         if self._hint is not None:
             settings["INFERENCE_PRECISION_HINT"] = self._hint
         try:
-            compiled = core.compile_model(core.read_model(model), "CPU", settings)
+            compiled = core.compile_model(model.held, "CPU", settings)
         except RuntimeError as error:
             raise UserError(f"OpenVINO cannot compile the network: {error}") from error
         request = compiled.create_infer_request()
@@ -151,7 +198,7 @@ class Calibrated(nn.Module):
     @functools.cached_property
     def _run(self) -> Callable[[Array], list[Array]]:
         samples = [one[None].numpy() for batch in self._samples for one in batch]
-        model = _model(self._nets[0], self._example, INT8, samples)
+        model = self._engine.model(self._nets[0], self._example, samples)
         return self._engine.load(model, self._example.numpy(), self._threads)
 
     def once(self) -> Array:
@@ -176,24 +223,34 @@ def calibrated(
     return Calibrated(engine, net, example, samples, threads)
 
 
-def _model(
-    net: nn.Module, example: torch.Tensor, precision: str, samples: Sequence[Array] = ()
-) -> bytes:
+def _onnx(net: nn.Module, example: torch.Tensor, samples: Sequence[Array] | None) -> bytes:
     """The network as an ONNX model with the sizes of the example.
 
     The model computes in the network's own precision, also where the caller computes in another one
     (`torch.autocast`): the engine's precision is its own.
 
-    samples: give the ranges of INT8; without any, the example does.
+    samples: give the ranges of INT8; None for float32.
     """
     subject = ExportSubject(net, (example,), batch=False, layer=None, seed=0, reference=net)
     with tempfile.TemporaryDirectory(prefix="syno-engine-") as folder:
         path = Path(folder) / "network.onnx"
         with quietly(), torch.autocast("cpu", enabled=False):
             FORMATS["onnx"].save(traced(subject), path)
-            if precision == INT8:
-                path = _quantized(path, samples or [example.numpy()])
+            if samples is not None:
+                path = _quantized(path, samples)
         return path.read_bytes()
+
+
+def _by_nncf(model: Any, samples: Sequence[Array]) -> Any:
+    """A model of OpenVINO in INT8."""
+    import nncf
+
+    nncf.set_log_level(logging.ERROR)
+    try:
+        with quietly(), quiet():
+            return nncf.quantize(model, nncf.Dataset(samples), subset_size=len(samples))
+    except Exception as error:  # its errors have no class of their own
+        raise UserError(f"NNCF cannot quantize the network: {error}") from error
 
 
 def _quantized(path: Path, samples: Sequence[Array]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -36,24 +36,29 @@ class SynoEngine(Engine):
             made = inference.compile(net, example.clone())
         assert isinstance(made, CompiledNetwork)  # another one is of quantized networks
 
-        def run() -> Outputs:
-            found: Outputs = made(example)
+        def on(x: torch.Tensor) -> Outputs:
+            found: Outputs = made(x)
             return found
 
-        return Prepared(run, lambda: _outside(made, example))
+        return Prepared(lambda: on(example), lambda: _outside(made, example), on=on)
 
 
 class Library(Engine):
     """The export format cpp-network: the network as C++ that does not use PyTorch.
 
-    The ranges of INT8 come from the example, as those of other engines.
+    samples: batches that the ranges of INT8 come from; without any, the example.
     """
 
     own = True
 
-    def __init__(self, name: str, precision: str) -> None:
+    def __init__(self, name: str, precision: str, samples: Sequence[torch.Tensor] = ()) -> None:
         self.name = name
         self.precision = precision
+        self._samples = samples
+
+    def calibrated(self, samples: Sequence[torch.Tensor]) -> Engine:
+        """Return the engine with ranges of INT8 from samples."""
+        return Library(self.name, self.precision, samples) if self.precision == INT8 else self
 
     def missing(self) -> str | None:
         """Return None, or that there is no C++ compiler."""
@@ -66,7 +71,8 @@ class Library(Engine):
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
             if self.precision == INT8:
-                net = inference.quantize(net, [example.clone()])
+                samples = [x.clone() for x in self._samples]
+                net = inference.quantize(net, samples or [example.clone()])
             subject = ExportSubject(
                 net,
                 (example.clone(),),
@@ -91,12 +97,12 @@ class Library(Engine):
             inside = library.layer_seconds(array, threads=threads)
             return 1 - inside / (time.perf_counter() - began)
 
-        def run() -> Outputs:
-            found = library(array, threads=threads)
+        def on(x: torch.Tensor) -> Outputs:
+            found = library(x.numpy(), threads=threads)
             several = found if isinstance(found, list) else [found]
             return one_or_several([torch.from_numpy(each) for each in several])
 
-        return Prepared(run, outside, load_s, size)
+        return Prepared(lambda: on(example), outside, load_s, size, on)
 
 
 def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:

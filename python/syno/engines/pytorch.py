@@ -11,7 +11,7 @@ from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.torch_code import with_own_code
 from syno.codegen.native import no_compiler
-from syno.engines.engine import Engine, Outputs
+from syno.engines.engine import Engine, Outputs, Prepared
 from syno.runs.cache_folder import use_private_compiler_caches
 
 
@@ -32,7 +32,7 @@ class Eager(Engine):
             if example.dim() == 4:
                 net = net.to(memory_format=self._layout)  # type: ignore[call-overload]
                 example = example.to(memory_format=self._layout)
-        return lambda: _tensors(net(example))
+        return Prepared(lambda: _tensors(net(example)), on=lambda x: _tensors(net(x)))
 
 
 class Inductor(Engine):

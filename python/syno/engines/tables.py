@@ -23,6 +23,7 @@ def engines_table(found: EngineComparison) -> Table:
         *_over_best(found),
         ("outside layers>", lambda time: "" if time.outside is None else f"{time.outside:.1%}"),
         ("error>", lambda time: f"{time.error:.1e}"),
+        ("accuracy>", lambda time: "" if time.accuracy is None else f"{time.accuracy:.2%}"),
     ).without_empty()
 
 

@@ -52,6 +52,31 @@ def training_images(
         yield resized(normalize.plain(pixels), fidelity.resolution)
 
 
+def validation_images(
+    data: DataSet | Records, fidelity: Fidelity, count: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first images of the validation split, as the network sees them, and their classes.
+
+    Args:
+        data: the images.
+        fidelity: it selects the validation images and their resolution S.
+        count: the number of images; all of the split if there are fewer.
+
+    Returns:
+        [n, C, S, S] and [n].
+
+    Raises:
+        UserError: for text.
+    """
+    _, validation = _parts(data, fidelity)
+    normalize = _normalization(data)
+    assert fidelity.resolution is not None
+    index = np.arange(min(count, len(validation)))
+    pixels = torch.from_numpy(np.array(validation.fetch(index, 0, 0)))
+    labels = torch.from_numpy(np.asarray(validation.labels)[index])
+    return resized(normalize.plain(pixels), fidelity.resolution), labels
+
+
 def validation_accuracy(net: nn.Module, data: DataSet | Records, fidelity: Fidelity) -> float:
     """Measure the accuracy of a network on the validation split, on the CPU, as `train` does.
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util.errors import UserError
-from syno._util.options import Options, option
+from syno._util.options import Options, group, option
 from syno.cli import framework, options, output
+from syno.cli.calibration import Images, ScoreOptions
 from syno.cli.results import print_results
 from syno.store.environment import capture_environment
 
@@ -39,6 +40,8 @@ class _Arguments(Options):
         unset="all float32 engines that are installed",
         metavar="NAMES",
     )
+    weights: str | None = options.weights()
+    score: ScoreOptions = group(ScoreOptions)
     schedules: Path | None = option(
         "Folder of results of `syno tune` with schedules of TVM, which the engine tvm uses.",
         None,
@@ -65,7 +68,9 @@ def command(given: _Arguments) -> int:
     (`syno.compile`), syno-cpp (the network as one C++ library), syno-cpp-bf16 (the same with
     layers in bfloat16) and syno-cpp-int8 (in INT8). The extra `rivals` installs ONNX Runtime and
     OpenVINO, the extra `tvm` TVM.
-    The INT8 engines are for speed only: their ranges come from one random input.
+    With --data, ranges of INT8 come from images of the training split, and the table has the
+    accuracy on images of the validation split. Without it, they come from one random input, and
+    the INT8 engines are for speed only.
     """
     from syno.engines.compare import compare_engines
     from syno.engines.picture import save_engines
@@ -74,16 +79,21 @@ def command(given: _Arguments) -> int:
     from syno.operators.specification import checked_binding
 
     engines = _engines(options.engine_names(given.engines), given.schedules)
+    images = None if given.score.data is None else Images(given.score, given.score.data)
     sizes = {} if given.binding is None else checked_binding(given.binding)
     networks, example = networks_with_operators(
         given.model,
-        dict(given.model_options),
+        options.with_weights(given.model_options, given.weights)
+        | ({} if images is None else images.model_options),
         given.size,
         [name.strip() for name in given.operators.split(",")],
         sizes,
         batch=given.batch,
         seed=given.seed,
     )
+    if images is not None:
+        samples = images.samples(int(example.shape[-1]), given.seed)
+        engines = [_engine(each).calibrated(samples) for each in engines]
     with output.progress("networks", None, remaining=False) as move:
         found = compare_engines(
             networks,
@@ -92,6 +102,7 @@ def command(given: _Arguments) -> int:
             threads=given.threads,
             rounds=given.rounds,
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
+            score=None if images is None else images.score(example),
         )
     if given.as_json:
         print_results(_described(found, given.model, example))
@@ -115,6 +126,12 @@ def _engines(names: Sequence[str], schedules: Path | None) -> list[str | Engine]
         )
     engine.get(TvmEngine.name)
     return [TvmEngine(schedules) if name == TvmEngine.name else name for name in names]
+
+
+def _engine(given: str | Engine) -> Engine:
+    from syno.engines import engine
+
+    return engine.get(given) if isinstance(given, str) else given
 
 
 def _print(found: EngineComparison, model: str, batch: int) -> None:
@@ -147,7 +164,7 @@ def _packages() -> dict[str, str]:
     from importlib import metadata
 
     versions = {}
-    for name in ("torch", "onnxruntime", "openvino", "apache-tvm"):
+    for name in ("torch", "onnxruntime", "openvino", "nncf", "apache-tvm"):
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
