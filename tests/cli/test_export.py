@@ -192,6 +192,9 @@ def test_a_network_takes_measured_plans(tmp_path: Path, monkeypatch: pytest.Monk
         (("--fold-weights",), "the format 'torch' does not support weight pre-multiplication"),
         (("--format", "tvm", "--measure-plans", "2"), "plans cannot be timed here as the format"),
         (("--threads", "2"), "--threads requires --measure-plans"),
+        (("--data", "digits"), "--data and --keep require --precision int8"),
+        (("--keep", "stem"), "--data and --keep require --precision int8"),
+        (("--weights", "w.pt"), "--weights requires --network with the name of a model"),
         (("--measure-plans", "0"), "0 is not in the range 1<=x<=1000"),
     ],
 )

@@ -154,6 +154,10 @@ def command(given: _Arguments) -> int:
                 "  expected: cpp, cpp-network or tvm-network with --target"
             )
         cross.cross_compiler(given.target)
+    if given.precision != INT8 and (given.calibration.data is not None or given.calibration.keep):
+        raise UserError("--data and --keep require --precision int8")
+    if given.weights is not None and given.network in (None, STUDY):
+        raise UserError("--weights requires --network with the name of a model")
     if given.threads is not None and given.measure_plans is None:
         raise UserError("--threads requires --measure-plans")
     plans = PlanChoices(
