@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -61,33 +61,34 @@ class Images:
     UserError for data that is not there, and for text.
     """
 
-    def __init__(self, given: ScoreOptions, name: str) -> None:
+    def __init__(self, given: CalibrationOptions | ScoreOptions, name: str) -> None:
         from syno.data import load
 
-        self._given = given
         self._data = load(name, data_dir=given.data_dir)
+        self._samples = given.samples
 
     @property
     def model_options(self) -> dict[str, int]:
         """What a model for the data is built with."""
         return {"classes": len(self._data.classes), "channels": self._data.channels}
 
-    def samples(self, size: int, seed: int) -> list[torch.Tensor]:
+    def samples(self, size: int, seed: int) -> Iterator[torch.Tensor]:
         """Batches of training images of this size in pixels."""
         from syno.train import training_images
 
-        return [*training_images(self._data, self._fidelity(size), self._given.samples, seed=seed)]
+        return training_images(self._data, self._fidelity(size), self._samples, seed=seed)
 
-    def score(self, example: torch.Tensor) -> Callable[[On], float]:
-        """Return a function that gives the accuracy of what takes inputs like the example."""
+    def score(self, example: torch.Tensor, count: int) -> Callable[[On], float]:
+        """Return a function that gives the accuracy of what takes inputs like the example.
+
+        It is measured on so many images of the validation split.
+        """
         import torch
 
         from syno.train.samples import validation_images
 
         size, batch = int(example.shape[-1]), len(example)
-        images, labels = validation_images(
-            self._data, self._fidelity(size), max(self._given.images, batch)
-        )
+        images, labels = validation_images(self._data, self._fidelity(size), max(count, batch))
         whole = len(images) // batch * batch
 
         def accuracy(run: On) -> float:
@@ -119,9 +120,7 @@ def quantized(
         UserError: there are no data, they are not of the network's kind, or the network cannot be
             quantized.
     """
-    from syno.data import load
     from syno.inference import quantize
-    from syno.train import fidelity, training_images
 
     if given.data is None:
         raise UserError(
@@ -134,8 +133,6 @@ def quantized(
             "--precision int8 of the command line is for networks of images\n"
             "  what to do: use syno.quantize, which takes samples of any shape"
         )
-    images = load(given.data, data_dir=given.data_dir)
-    how = fidelity("small").changed(resolution=int(shape[-1]), images=None)
-    batches = training_images(images, how, given.samples, seed=seed)  # type: ignore[arg-type]
+    batches = Images(given, given.data).samples(int(shape[-1]), seed)
     made = quantize(subject.module, batches, keep=given.keep)
     return replace(subject, module=made, precision="int8"), made

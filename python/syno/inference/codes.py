@@ -16,6 +16,8 @@ from syno._util.errors import UserError
 LEAST_CODE, MOST_CODE = 0, 255
 # 1 / scale is a number of float32, too.
 _LEAST_SCALE = 2.0**-100
+# Codes of a word of 32 bits, which one instruction multiplies.
+WORD = 4
 # Of weights: as many below zero as above it.
 MOST_WEIGHT = 127
 

@@ -92,7 +92,7 @@ def command(given: _Arguments) -> int:
         seed=given.seed,
     )
     if images is not None:
-        samples = images.samples(int(example.shape[-1]), given.seed)
+        samples = [*images.samples(int(example.shape[-1]), given.seed)]
         engines = [_engine(each).calibrated(samples) for each in engines]
     with output.progress("networks", None, remaining=False) as move:
         found = compare_engines(
@@ -102,7 +102,7 @@ def command(given: _Arguments) -> int:
             threads=given.threads,
             rounds=given.rounds,
             progress=lambda done, total, what: move(done, f"of {total}: {what}"),
-            score=None if images is None else images.score(example),
+            score=None if images is None else images.score(example, given.score.images),
         )
     if given.as_json:
         print_results(_described(found, given.model, example))

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
-from syno.inference.codes import ROUND, codes_of, inside
+from syno.inference.codes import ROUND, WORD, codes_of, inside
 from syno.inference.library import program as memory
 from syno.inference.library.builder import Builder
 from syno.inference.library.program import Buffer, Value, number
@@ -20,7 +20,6 @@ from syno.inference.passes.clean import only_user
 from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
-_WORD = 4  # codes of a word of 32 bits
 
 
 @_code(_aten.cat.default, _aten.concat.default, _aten.concatenate.default, empty=True)
@@ -112,7 +111,7 @@ def _words_of_channels(
 ) -> Value | None:
     """A map of less than four channels and zeros as words of four codes, where these are wanted."""
     user, x, shape = only_user(node), build.stored(source), list(node.meta["val"].shape)
-    wanted = [*[0] * 2 * (len(shape) - 2), 0, _WORD - x.shape[1] if len(shape) > 2 else 0]
+    wanted = [*[0] * 2 * (len(shape) - 2), 0, WORD - x.shape[1] if len(shape) > 2 else 0]
     if user is None or user.target is not ROUND or list(pad) != wanted or shape[0] != 1:
         return None
     if x.codes is not None or not x.contiguous or len(x.shape) != len(shape):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import fx, nn
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_map, tree_map_only
 
 from syno._util.arguments import checked, texts
 from syno._util.errors import UserError
@@ -61,9 +61,7 @@ class QuantizedNetwork(nn.Module):
         if not inputs or not len(inputs[0]):
             raise UserError("the batch has no samples\n  expected: at least one")
         found = [self.graph(*(x[n : n + 1] for x in inputs)) for n in range(len(inputs[0]))]
-        if isinstance(found[0], torch.Tensor):
-            return torch.cat(found)
-        return type(found[0])(torch.cat(each) for each in zip(*found, strict=True))
+        return tree_map(lambda *of_samples: torch.cat(of_samples), *found)
 
     def __getstate__(self) -> dict[str, object]:
         # A graph that is pickled is written as code, which says neither shapes nor modules.

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch import fx
 
+from syno.inference.codes import WORD
 from syno.inference.layer import TracedLayer
 
-_WORD = 4
 _CHANNELS = "C_in"
 # The entry of `meta` of a node that adds channels of zeros.
 WORDS = "syno_words"
@@ -22,11 +22,11 @@ def pad_channels(graph: fx.GraphModule, node: fx.Node, layer: TracedLayer) -> No
     The products of a word of four codes are computed by one instruction.
     """
     found = layer.computation
-    operator, count = found.operator, found.binding.get(_CHANNELS, _WORD)
+    operator, count = found.operator, found.binding.get(_CHANNELS, WORD)
     before = operator.shapes(found.binding)
-    if count >= _WORD or len(before.input) < 3 or before.input[1] != count:
+    if count >= WORD or len(before.input) < 3 or before.input[1] != count:
         return
-    larger = dataclasses.replace(found, binding={**found.binding, _CHANNELS: _WORD})
+    larger = dataclasses.replace(found, binding={**found.binding, _CHANNELS: WORD})
     after = operator.shapes(larger.binding)
     if len(layer.weights) != 1 or list(after.input[2:]) != list(before.input[2:]):
         return
@@ -34,11 +34,11 @@ def pad_channels(graph: fx.GraphModule, node: fx.Node, layer: TracedLayer) -> No
     layer.set_weights([_extended(layer.weights[0], after.weights[0])])
     source = node.args[0]
     assert isinstance(source, fx.Node)
-    zeros = [*[0] * 2 * (len(before.input) - 2), 0, _WORD - count]
+    zeros = [*[0] * 2 * (len(before.input) - 2), 0, WORD - count]
     with graph.graph.inserting_before(node):
         padded = graph.graph.call_function(torch.ops.aten.constant_pad_nd.default, (source, zeros))
     value = source.meta["val"]
-    padded.meta = {**source.meta, "val": value.new_empty([value.shape[0], _WORD, *value.shape[2:]])}
+    padded.meta = {**source.meta, "val": value.new_empty([value.shape[0], WORD, *value.shape[2:]])}
     padded.meta[WORDS] = True
     node.update_arg(0, padded)
 
