@@ -29,6 +29,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing import get_context
 from pathlib import Path
@@ -309,6 +310,7 @@ class Clock:
     def __init__(self, begin: float) -> None:
         self._begin = begin
         self.times: dict[str, list[float]] = {}
+        self.calls: Counter[str] = Counter()  # also of those before the moment
 
     @contextlib.contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -316,6 +318,7 @@ class Clock:
         began, used = time.perf_counter(), time.process_time()
         yield
         ended, processor = time.perf_counter() - began, time.process_time() - used
+        self.calls[name] += 1
         if time.monotonic() >= self._begin:
             self.times.setdefault(name, []).append(ended)
             self.times.setdefault(f"{name}_processor", []).append(processor)
@@ -350,7 +353,7 @@ def work(url: str, name: str, window: tuple[float, float], trial_seconds: float,
             answers.tell(found.id, outcome)
     store.presence.leave(worker.name)
     store.close()
-    out.put(clock.times)
+    out.put((clock.times, clock.calls["tell"]))
 
 
 class _NothingError(Exception):
@@ -394,13 +397,17 @@ def shared(url: str, study: Study, given: argparse.Namespace) -> dict[str, Any]:
     for process in processes:
         process.start()
     found = propose(study, given.workers, window)
+    answers = 0
     for _ in processes:
-        for name, times in out.get(timeout=600).items():
+        of_worker, told = out.get(timeout=600)
+        answers += told
+        for name, times in of_worker.items():
             found.setdefault(name, []).extend(times)
     for process in processes:
         process.join()
     shown: dict[str, Any] = {name: quantiles(times) for name, times in found.items()}
     return shown | {
+        "answers": answers,  # also those before the window
         "answers_a_second": len(found["tell"]) / given.seconds,
         "workers": given.workers,
         "trial_seconds": given.trial_seconds,
