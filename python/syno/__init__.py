@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from syno.adaptation.pipeline.adapt import adapt
     from syno.adaptation.pipeline.adaptation import Adaptation
     from syno.inference.compiled_network import compile
-    from syno.inference.quantization.network import quantize
+    from syno.inference.quantization.quantize import quantize
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots
     from syno.operators import zoo

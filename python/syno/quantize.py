@@ -10,7 +10,7 @@ import types
 from typing import Any
 
 from syno.inference.quantization.network import QuantizedNetwork
-from syno.inference.quantization.network import quantize as _quantize
+from syno.inference.quantization.quantize import quantize as _quantize
 from syno.torch_int8 import Quantized, checked_engine, engines, quantize
 
 __all__ = ["Quantized", "checked_engine", "engines", "quantize"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import syno
-from syno.adaptation.choice import Choices
+from syno.network.choice import Choices
 
 
 def random_choices(seed):

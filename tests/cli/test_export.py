@@ -192,8 +192,9 @@ def test_a_network_takes_measured_plans(tmp_path: Path, monkeypatch: pytest.Monk
         (("--fold-weights",), "the format 'torch' does not support weight pre-multiplication"),
         (("--format", "tvm", "--measure-plans", "2"), "plans cannot be timed here as the format"),
         (("--threads", "2"), "--threads requires --measure-plans"),
-        (("--data", "digits"), "--data and --keep require --precision int8"),
-        (("--keep", "stem"), "--data and --keep require --precision int8"),
+        (("--data", "digits"), "--data and --keep require --precision int8 or auto"),
+        (("--keep", "stem"), "--data and --keep require --precision int8 or auto"),
+        (("--most-error", "0.1"), "--most-error requires --precision auto"),
         (("--weights", "w.pt"), "--weights requires --network with the name of a model"),
         (("--measure-plans", "0"), "0 is not in the range 1<=x<=1000"),
     ],
@@ -202,3 +203,34 @@ def test_what_is_said_about_plans(arguments: tuple[str, ...], message: str, tmp_
     result = run("--binding", SIZES, "-o", str(tmp_path / "op"), *arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.mark.parametrize("precision", ["int8", "auto"])
+def test_a_network_with_ranges_from_data(precision: str, tmp_path: Path) -> None:
+    words = ["--network", "cnn-small", "--format", "cpp-network", "--data", "digits", "--check"]
+    words += ["--precision", precision, "--classes", "10", "--image", "1:8", "--samples", "12"]
+    more = ["--most-error", "0.001"] if precision == "auto" else []
+    result = CliRunner().invoke(
+        cli, ["export", "none", *words, *more, "-o", str(tmp_path / "net"), "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["ran_without_syno"] is True
+    formats = {layer["format"] for layer in found["layers"]}
+    assert found["error"] <= 0.001 if more else formats == {"int8"} and found["error"] < 0.1
+    assert all(bool(layer["seconds"]) == bool(more) for layer in found["layers"])
+
+
+def test_formats_are_chosen_on_the_machine_that_runs_them(tmp_path: Path) -> None:
+    words = ("--network", "cnn-small", "--format", "cpp-network", "--precision", "auto")
+    more = ("--target", "aarch64-linux-gnu", "-o", str(tmp_path / "net"))
+    result = CliRunner().invoke(cli, ["export", "none", *words, *more])
+    assert result.exit_code == 2
+    assert "--precision auto chooses formats by their times on this machine" in result.output
+
+
+def test_a_precision_of_samples_needs_data(tmp_path: Path) -> None:
+    words = ("--network", "cnn-small", "--format", "cpp-network", "--precision", "auto")
+    result = CliRunner().invoke(cli, ["export", "none", *words, "-o", str(tmp_path / "net")])
+    assert result.exit_code == 2
+    assert "--precision auto takes the ranges of values from samples" in result.output

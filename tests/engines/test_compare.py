@@ -417,11 +417,14 @@ def test_a_network_that_onnx_runtime_cannot_run_is_a_failure_of_that_engine() ->
 def test_the_command_scores_networks_by_data() -> None:
     words = ["bench", "network", "--model", "cnn-small", "--size", "8", "--operators", "none"]
     words += ["--data", "digits", "--images", "50", "--samples", "20", "--rounds", "20"]
-    ran = CliRunner().invoke(cli, [*words, "--engines", "syno-cpp,syno-cpp-int8", "--json"])
+    ran = CliRunner().invoke(
+        cli, [*words, "--engines", "syno-cpp,syno-cpp-int8,syno-cpp-auto", "--json"]
+    )
     assert ran.exit_code == 0, ran.output
     found = json.loads(ran.stdout)
     assert found["input"] == [1, 1, 8, 8]  # digits have one channel
     scores = {each["engine"]: each["accuracy"] for each in found["times"]}
     assert scores["eager"] == scores["syno-cpp"]
-    assert abs(scores["syno-cpp-int8"] - scores["eager"]) <= 0.1
+    for name in ("syno-cpp-int8", "syno-cpp-auto"):
+        assert abs(scores[name] - scores["eager"]) <= 0.1
     assert all(each * 50 == pytest.approx(round(each * 50)) for each in scores.values())

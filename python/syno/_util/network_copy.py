@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -55,7 +56,9 @@ def copy_network(net: Network, memo: Copies | None = None) -> Network:
     memo = {} if memo is None else memo
     try:
         closures = OwnClosures([vars(module) for module in net.modules()], memo)
-        with _Values():
+        with _Values(), warnings.catch_warnings():
+            # torch looks at its own deprecated class as it copies a traced graph.
+            warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
             made = copy.deepcopy(net, memo)
         closures.fill()
         return made

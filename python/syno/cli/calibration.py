@@ -30,11 +30,18 @@ class CalibrationOptions(Options):
 
     section = "INT8"
 
-    data: str | None = options.optional_data("--precision int8 requires it")
+    data: str | None = options.optional_data("--precision int8 and auto require it")
     data_dir: str | None = options.data_dir()
     samples: int = _samples()
     keep: tuple[str, ...] = option(
         "Module whose layers stay in float32; can be repeated.", (), metavar="NAME"
+    )
+    most_error: float | None = option(
+        "What --precision auto may change in the results: the root of the mean square, as a share "
+        "of that of the results.",
+        None,
+        metavar="SHARE",
+        unset="0.05",
     )
 
 
@@ -112,9 +119,9 @@ class Images:
 
 
 def quantized(
-    subject: ExportSubject, given: CalibrationOptions, seed: int
+    subject: ExportSubject, given: CalibrationOptions, precision: str, seed: int
 ) -> tuple[ExportSubject, QuantizedNetwork]:
-    """Return the network of a subject in INT8 as a subject, and the network itself.
+    """Return the network of a subject in INT8 or auto as a subject, and the network itself.
 
     Raises:
         UserError: there are no data, they are not of the network's kind, or the network cannot be
@@ -124,15 +131,16 @@ def quantized(
 
     if given.data is None:
         raise UserError(
-            "--precision int8 takes the ranges of values from samples\n"
+            f"--precision {precision} takes the ranges of values from samples\n"
             "  what to do: add --data NAME, the data that the network was trained on"
         )
     shape = subject.inputs[0].shape
     if len(subject.inputs) != 1 or len(shape) != 4:
         raise UserError(
-            "--precision int8 of the command line is for networks of images\n"
+            f"--precision {precision} of the command line is for networks of images\n"
             "  what to do: use syno.quantize, which takes samples of any shape"
         )
     batches = Images(given, given.data).samples(int(shape[-1]), seed)
-    made = quantize(subject.module, batches, keep=given.keep)
+    more = {} if given.most_error is None else {"most_error": given.most_error}
+    made = quantize(subject.module, batches, keep=given.keep, formats=precision, **more)
     return replace(subject, module=made, precision="int8"), made

@@ -21,6 +21,7 @@ FLOAT32 = "float32"
 BFLOAT16 = "bfloat16"
 DEFAULT_PRECISION = "default"
 INT8 = "int8"
+AUTO = "auto"  # of each layer its own
 
 # Name of an engine: the module that has it in its ENGINES.
 _MODULES = {
@@ -37,6 +38,7 @@ _MODULES = {
     "syno-cpp": "syno.engines.own",
     "syno-cpp-bf16": "syno.engines.own",
     "syno-cpp-int8": "syno.engines.own",
+    "syno-cpp-auto": "syno.engines.own",
 }
 DEFAULT = ("eager", "inductor", "onnxruntime", "openvino", "syno", "syno-cpp")
 # Float32 engines that are not part of Syno, with the names that pages and figures print: "the

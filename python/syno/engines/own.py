@@ -13,7 +13,16 @@ from torch import nn
 from syno import inference
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.native import no_compiler
-from syno.engines.engine import BFLOAT16, FLOAT32, INT8, Engine, Outputs, Prepared, one_or_several
+from syno.engines.engine import (
+    AUTO,
+    BFLOAT16,
+    FLOAT32,
+    INT8,
+    Engine,
+    Outputs,
+    Prepared,
+    one_or_several,
+)
 from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
 from syno.inference.library.load import compiled
@@ -58,7 +67,11 @@ class Library(Engine):
 
     def calibrated(self, samples: Sequence[torch.Tensor]) -> Engine:
         """Return the engine with ranges of INT8 from samples."""
-        return Library(self.name, self.precision, samples) if self.precision == INT8 else self
+        return Library(self.name, self.precision, samples) if self._of_samples else self
+
+    @property
+    def _of_samples(self) -> bool:
+        return self.precision in (INT8, AUTO)
 
     def missing(self) -> str | None:
         """Return None, or that there is no C++ compiler."""
@@ -70,9 +83,11 @@ class Library(Engine):
             torch.inference_mode(False),
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
-            if self.precision == INT8:
-                samples = [x.clone() for x in self._samples]
-                net = inference.quantize(net, samples or [example.clone()])
+            precision = self.precision
+            if self._of_samples:
+                samples = [x.clone() for x in self._samples] or [example.clone()]
+                net = inference.quantize(net, samples, formats=precision)
+                precision = INT8
             subject = ExportSubject(
                 net,
                 (example.clone(),),
@@ -80,7 +95,7 @@ class Library(Engine):
                 layer=None,
                 seed=0,
                 reference=net,
-                precision=self.precision,
+                precision=precision,
                 tuned=True,
             )
             written = CppNetwork().write(subject, Path(folder) / "network.cpp")
@@ -119,5 +134,6 @@ ENGINES: dict[str, Engine] = {
         Library("syno-cpp", FLOAT32),
         Library("syno-cpp-bf16", BFLOAT16),
         Library("syno-cpp-int8", INT8),
+        Library("syno-cpp-auto", AUTO),
     )
 }

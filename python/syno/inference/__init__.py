@@ -2,7 +2,8 @@
 
 from syno.inference.compiled_network import CompiledNetwork, compile
 from syno.inference.library.load import NetworkLibrary, load
-from syno.inference.quantization.network import QuantizedNetwork, quantize
+from syno.inference.quantization.network import QuantizedNetwork
+from syno.inference.quantization.quantize import quantize
 
 __all__ = [
     "CompiledNetwork",

@@ -14,6 +14,7 @@ from torch import nn
 from syno import _core
 from syno.codegen.torch_op.epilogue import Epilogue
 from syno.inference.codes import Contractions, LayerCodes
+from syno.inference.precision import BFLOAT16, FLOAT32
 from syno.operators.emitted import load_module
 from syno.operators.operator import Operator
 
@@ -78,12 +79,18 @@ class Parts:
         return torch.cat([bias, self.scale])
 
 
+def in_bfloat16(x: torch.Tensor) -> torch.Tensor:
+    """The nearest numbers of bfloat16, in float32."""
+    return x.bfloat16().float()
+
+
 class TracedLayer(nn.Module):
     """Computes with the module that is emitted for the operator, as what replaces it does.
 
     name: of the module in the network; kind: what it was there; channel: the dimension of the
     output that scale and bias have one element for each index of; codes: how it multiplies
-    integers, if it does.
+    integers, if it does; precision: what it multiplies in a network whose layers have formats of
+    their own, if it does not.
     """
 
     def __init__(
@@ -102,6 +109,7 @@ class TracedLayer(nn.Module):
         self.channel = channel
         self.parts = Parts()
         self.codes: LayerCodes | None = None
+        self.precision = FLOAT32
         self._module: nn.Module | None = None
 
     @functools.cached_property
@@ -119,6 +127,8 @@ class TracedLayer(nn.Module):
 
         Of a layer that multiplies integers, x is what its codes stand for.
         """
+        if self.precision == BFLOAT16:
+            x = in_bfloat16(x)
         with nullcontext() if self.codes is None else Contractions.rounding(self.codes.values):
             y: torch.Tensor = self.reference()(x)
         return Epilogue(self.parts.text).applied(y, self.parts.channel, residual, self.channel)
@@ -127,6 +137,11 @@ class TracedLayer(nn.Module):
         """Replace the weights, in the shapes of the operator's."""
         self.weights = [weight.detach() for weight in weights]
         self._module = None
+
+    def multiply_bfloat16(self) -> None:
+        """Let it multiply numbers of bfloat16."""
+        self.precision = BFLOAT16
+        self.set_weights([in_bfloat16(weight) for weight in self.weights])
 
     def reference(self) -> nn.Module:
         """The emitted module with the weights."""

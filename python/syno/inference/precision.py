@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 FLOAT32, BFLOAT16, INT8 = "float32", "bfloat16", "int8"
+# A format for each layer, instead of one for all.
+AUTO = "auto"
 # Largest difference of a network's output from float32, relative to its largest output. With
 # bfloat16 each layer rounds its data and weights by up to 2**-8 of their values, and such errors
 # add up over the layers; this finds wrong code, not rounding.

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from syno.adaptation.choice import Choices
 from syno.adaptation.pipeline.interactions import Interactions
+from syno.network.choice import Choices
 
 
 def test_losses_are_those_of_the_slots_and_of_pairs() -> None:

@@ -12,7 +12,6 @@ from torch import nn
 
 import syno
 from syno import UserError
-from syno.adaptation.choice import Choices
 from syno.adaptation.pipeline import fine_tuning
 from syno.adaptation.pipeline.fine_tuning import without_dropout
 from syno.adaptation.pipeline.goals import Goal, goal
@@ -23,6 +22,7 @@ from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.scores import combined
 from syno.adaptation.pipeline.screening import best_fronts
 from syno.network import models
+from syno.network.choice import Choices
 from syno.store import Store
 
 from .conftest import options

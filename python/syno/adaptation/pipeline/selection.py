@@ -18,7 +18,6 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
-from syno.adaptation.choice import Assignment, Choices
 from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.goals import SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.interactions import Interactions
@@ -28,6 +27,7 @@ from syno.adaptation.pipeline.latency import InterleavedTimer, NetworkLatency
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
 from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate
 from syno.adaptation.pipeline.subject import AdaptationSubject
+from syno.network.choice import Assignment, Choices
 from syno.options import AdaptOptions
 from syno.study.fronts import LATENCY, MACS, PARAMS
 

@@ -66,8 +66,8 @@ def command(given: _Arguments) -> int:
     openvino-default (its own choice of precision, bfloat16 where the processor supports it),
     openvino-int8, tvm (with --schedules tuned by MetaSchedule, else with plain schedules), syno
     (`syno.compile`), syno-cpp (the network as one C++ library), syno-cpp-bf16 (the same with
-    layers in bfloat16) and syno-cpp-int8 (in INT8). The extra `rivals` installs ONNX Runtime and
-    OpenVINO, the extra `tvm` TVM.
+    layers in bfloat16), syno-cpp-int8 (in INT8) and syno-cpp-auto (each layer in the format that is
+    fastest). The extra `rivals` installs ONNX Runtime and OpenVINO, the extra `tvm` TVM.
     With --data, ranges of INT8 come from images of the training split, and the table has the
     accuracy on images of the validation split. Without it, they come from one random input, and
     the INT8 engines are for speed only.

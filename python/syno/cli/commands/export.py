@@ -68,8 +68,8 @@ class _Arguments(Options):
         "Multiply weights with each other beforehand if this saves MACs.", False
     )
     precision: str = option(
-        "Number format that layers multiply in the format cpp-network: float32, bfloat16, or int8 "
-        "with ranges from --data.",
+        "Number format that layers multiply in the format cpp-network: float32, bfloat16, int8 "
+        "with ranges from --data, or auto, which measures and chooses one for each layer.",
         "float32",
         metavar="NAME",
     )
@@ -127,19 +127,26 @@ def command(given: _Arguments) -> int:
     """
     from syno.codegen.export import cross, formats
     from syno.codegen.export.write import operator_subject
-    from syno.inference.precision import INT8, TOLERANCES
+    from syno.inference.precision import AUTO, INT8, TOLERANCES
     from syno.measure.plan_choices import PlanChoices
 
+    of_samples = given.precision in (INT8, AUTO)
+    precision = INT8 if of_samples else given.precision
     writer = formats.get(
         given.format_ or ("torch" if given.network is None else "torch-export"),
         networks=given.network is not None,
         fold_weights=given.fold_weights,
-        precision=given.precision,
+        precision=precision,
     )
     if given.tuned and writer.emitter != "cpp":
         raise UserError(
             f"the format '{writer.name}' has no schedules of compiled C++\n"
             "  expected: cpp or cpp-network with --tuned"
+        )
+    if given.precision == AUTO and given.target is not None:
+        raise UserError(
+            "--precision auto chooses formats by their times on this machine\n"
+            "  expected: no --target, or --precision int8 with it"
         )
     of_relax = writer.name == "tvm-network"
     if not of_relax and (given.batch is not None or given.schedules is not None):
@@ -154,8 +161,10 @@ def command(given: _Arguments) -> int:
                 "  expected: cpp, cpp-network or tvm-network with --target"
             )
         cross.cross_compiler(given.target)
-    if given.precision != INT8 and (given.calibration.data is not None or given.calibration.keep):
-        raise UserError("--data and --keep require --precision int8")
+    if not of_samples and (given.calibration.data is not None or given.calibration.keep):
+        raise UserError("--data and --keep require --precision int8 or auto")
+    if given.precision != AUTO and given.calibration.most_error is not None:
+        raise UserError("--most-error requires --precision auto")
     if given.weights is not None and given.network in (None, STUDY):
         raise UserError("--weights requires --network with the name of a model")
     if given.threads is not None and given.measure_plans is None:
@@ -164,7 +173,7 @@ def command(given: _Arguments) -> int:
         writer.name, writer.emitter, given.measure_plans, given.threads or 1, given.fold_weights
     )
     if given.network is not None:
-        subject = replace(_network(given, given.network, plans), precision=given.precision)
+        subject = replace(_network(given, given.network, plans), precision=precision)
     elif given.op == ORIGINAL:
         raise UserError(
             "'none' is no operator\n  what to do: name the network without one: --network NAME"
@@ -180,8 +189,8 @@ def command(given: _Arguments) -> int:
         subject = operator_subject(operator, found, given.seed, plan, given.fold_weights)
     subject = replace(subject, tuned=given.tuned)
     made = None
-    if given.precision == INT8:
-        subject, made = quantized(subject, given.calibration, given.seed)
+    if of_samples:
+        subject, made = quantized(subject, given.calibration, given.precision, given.seed)
     if of_relax:
         subject = replace(subject, target=given.target, schedules=given.schedules)
         subject = subject if given.batch is None else subject.with_batch(given.batch)
@@ -191,7 +200,7 @@ def command(given: _Arguments) -> int:
     if given.target is not None and not of_relax:
         files.append(str(cross.build(written, given.target)))
         if given.check:
-            tolerance = TOLERANCES[given.precision]
+            tolerance = TOLERANCES[precision]
             run = cross.check(written, subject, given.target, tolerance=tolerance)
     elif given.check:
         run = writer.check(written, subject)
@@ -199,7 +208,9 @@ def command(given: _Arguments) -> int:
         result = {"key": _key(subject), "format": writer.name, "written": files}
         checked = {} if run is None else {"ran_without_syno": run.passed, "output": run.output}
         measured = {"plans": plans.found} if given.measure_plans is not None else {}
-        layers = {} if made is None else {"layers": [asdict(row) for row in made.rows]}
+        layers: dict[str, object] = {}
+        if made is not None:
+            layers = {"layers": [asdict(row) for row in made.rows], "error": made.error}
         more = {"fold_weights": given.fold_weights} | measured | checked | layers
         output.print_json(result | more)
     else:
@@ -210,6 +221,7 @@ def command(given: _Arguments) -> int:
             )
         if made is not None:
             output.echo(str(made.report()))
+            output.echo(f"the results of the network change by {made.error:.2%}")
         output.echo("\n".join(f"wrote {file}" for file in files))
         if run is not None:
             output.echo(f"run without Syno: {run.output}")

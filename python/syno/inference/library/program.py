@@ -177,7 +177,7 @@ class CalledLayer:
         """What layers that have a kernel in common have in common."""
         layer = self.layer
         values = None if layer.codes is None else len(layer.codes.values)
-        own = (layer.computation.key, self.epilogue, layer.channel)
+        own = (layer.computation.key, self.epilogue, layer.channel, layer.precision)
         return (*own, values, self.inside, self.codes)
 
 

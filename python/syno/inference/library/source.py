@@ -23,7 +23,7 @@ from syno.inference.library.program import (
     TeamStep,
     Value,
 )
-from syno.inference.precision import FLOAT32, INT8
+from syno.inference.precision import BFLOAT16, FLOAT32, INT8
 
 # Layer, samples, and of x, channel, residual and y the address and the bytes of an image.
 _Operand = tuple[str, int]
@@ -132,7 +132,7 @@ def _fingerprint(program: Program, precision: str) -> int:
         state.update(f"{list(tensor.shape)}\n".encode())
     for called in program.layers:
         state.update(f"{called.layer.computation.key} {called.layer.parts.text}\n".encode())
-        if called.layer.codes is not None:
+        if called.layer.codes is not None or called.layer.precision != FLOAT32:
             state.update(f"{called.key}\n".encode())
     # The code has the scales of tensors between layers in it, and the file those of layers.
     for codes in program.codes():
@@ -157,6 +157,8 @@ def _kernel(name: str, called: CalledLayer, precision: str, tuned: bool) -> tupl
     layer = called.layer
     found, codes = layer.computation, layer.codes is not None
     plan = found.planned()
+    # Layers may have formats of their own, as in a network in INT8.
+    multiplied = INT8 if codes else precision if precision == BFLOAT16 else layer.precision
     read, written = called.formats
     shapes = found.operator.shapes(found.binding)
     source, _ = _core.emit_cpp(
@@ -166,13 +168,13 @@ def _kernel(name: str, called: CalledLayer, precision: str, tuned: bool) -> tupl
         with_runtime=False,
         epilogue=called.epilogue,
         channel=layer.channel,
-        precision=INT8 if codes else FLOAT32 if precision == INT8 else precision,
+        precision=multiplied,
         input_format=read,
         output_format=written,
         value_format=read,
         input_order=inside(len(shapes.input), layer.channel) if called.inside else None,
         output_order=inside(len(shapes.output), layer.channel) if called.inside else None,
-        tuning=find_tuning(plan, precision=precision) if tuned and not codes else "",
+        tuning=find_tuning(plan, precision=multiplied) if tuned and not codes else "",
     )
     return str(source), read, written
 

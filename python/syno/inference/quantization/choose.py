@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import fx
@@ -14,7 +14,7 @@ from syno.inference.layer import TracedLayer
 from syno.inference.library.lower import RESHAPES, VIEWS
 from syno.inference.library.pooling import MAXIMA
 from syno.inference.passes.layers import layers_of
-from syno.inference.quantization.layers import StaysFloat, contractions_of, with_codes
+from syno.inference.quantization.layers import KEPT, StaysFloat, contractions_of, with_codes
 from syno.inference.quantization.ranges import Range
 from syno.inference.quantization.words import WORDS, pad_channels
 from syno.inference.trace import module_name
@@ -29,11 +29,18 @@ _MOVES = {operator.getitem, *VIEWS, *RESHAPES, *MAXIMA}
 class Chosen:
     """Which layers of a graph are to compute on integers, and which values are stored as codes.
 
+    keep: names of modules whose layers are not to; others: names of further layers, and why.
+
     sources: of each such layer, the nodes whose values it reads, perhaps in other places; groups:
     of each node that is rounded, one node for all that have the same codes.
     """
 
-    def __init__(self, graph: fx.GraphModule, keep: Sequence[str]) -> None:
+    def __init__(
+        self,
+        graph: fx.GraphModule,
+        keep: Sequence[str],
+        others: Mapping[str, str] | None = None,
+    ) -> None:
         self.graph = graph
         self.layers = layers_of(graph)
         self.reasons: dict[str, str] = {}
@@ -50,7 +57,9 @@ class Chosen:
         for node, layer in self.layers.items():
             try:
                 if any(layer.name == name or layer.name.startswith(f"{name}.") for name in keep):
-                    raise StaysFloat("it is kept")
+                    raise StaysFloat(KEPT)
+                if others and layer.name in others:
+                    raise StaysFloat(others[layer.name])
                 sources = _sources(node.args[0])
                 self.steps[node] = contractions_of(layer)
                 self.sources[node] = sources

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import torch
 from torch import nn
 
@@ -12,9 +9,8 @@ from syno._util.errors import UserError
 from syno._util.tables import Table
 from syno._util.trial_calls import difference, tensors_of
 from syno.inference.arguments import Argument, check_call
-from syno.inference.library.load import NetworkLibrary, load
-from syno.inference.library.lower import lower
-from syno.inference.library.source import emit
+from syno.inference.library.built import built
+from syno.inference.library.load import NetworkLibrary
 from syno.inference.precision import INT8, TOLERANCES
 from syno.inference.quantization.network import QuantizedNetwork
 
@@ -49,12 +45,7 @@ class CompiledQuantizedNetwork(nn.Module):
     def library(self) -> NetworkLibrary:
         """Its C++, which is compiled when it is first asked for, or found in the cache."""
         if self._library is None:
-            source = emit(lower(self.quantized.graph), "net", INT8, tuned=True)
-            with tempfile.TemporaryDirectory(prefix="syno-int8-") as folder:
-                code = Path(folder) / "net.cpp"
-                code.write_text(source.code, encoding="utf-8")
-                code.with_suffix(".bin").write_bytes(source.weights)
-                self._library = load(code)
+            self._library = built(self.quantized.graph, INT8)
         return self._library
 
     def report(self) -> Table:

@@ -22,6 +22,10 @@ from syno.inference.quantization.ranges import Range
 _SHARES = tuple(1 - 0.03 * step for step in range(12))
 
 
+# Why a layer that the user named stays in float32.
+KEPT = "it is kept"
+
+
 class StaysFloat(Exception):
     """Why a layer is not computed with integers, for the report."""
 

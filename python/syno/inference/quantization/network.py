@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import fx, nn
-from torch.utils._pytree import tree_map, tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
-from syno._util.arguments import checked, texts
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.tables import Table
-from syno._util.tensors import check_network
-from syno.inference.layer import TracedLayer
 from syno.inference.passes.layers import layers_of
-from syno.inference.precision import FLOAT32, INT8
+from syno.inference.precision import BFLOAT16, INT8, PRECISIONS
 from syno.inference.prepare import prepare_sample
 from syno.inference.quantization.choose import Chosen, Recorder
 from syno.inference.trace import module_name
-from syno.network.calibration import checked_batches
+
+# Samples that errors are computed for.
+SAMPLES = 8
+# Of layers by name: a number format, and why it is that.
+Formats = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class QuantizedRow:
-    """A layer in the report. format: "int8" or "float32"; reason: why it is no integers; error: the
-    root of the mean square of what quantization changes in its result, as a share of that of the
-    result."""
+    """A layer in the report. format: "int8", "bfloat16" or "float32"; reason: why it is no
+    integers; error: the root of the mean square of what quantization changes in its result, as a
+    share of that of the result.
+
+    seconds, errors: where formats were chosen, what the layer takes in each, and what it alone
+    changes in the network's result, as such a share."""
 
     name: str
     kind: str
     format: str
     reason: str
     error: float
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
 
 
 class QuantizedNetwork(nn.Module):
@@ -43,17 +50,21 @@ class QuantizedNetwork(nn.Module):
     It computes in float32 what code for it computes on integers, sample by sample. Code in the
     format cpp-network is fast.
 
-    rows: the report; images: on how many samples the ranges were taken.
+    rows: the report; images: on how many samples the ranges were taken; error: the root of the mean
+    square of what it changes in the results for some of them, as a share of that of the results.
     """
 
     # What `export_network` writes it in.
     syno_precision = INT8
 
-    def __init__(self, graph: fx.GraphModule, rows: Sequence[QuantizedRow], images: int) -> None:
+    def __init__(
+        self, graph: fx.GraphModule, rows: Sequence[QuantizedRow], images: int, error: float
+    ) -> None:
         super().__init__()
         self.graph = graph
         self.rows = tuple(rows)
         self.images = images
+        self.error = error
         self.eval()
 
     def forward(self, *inputs: torch.Tensor) -> object:
@@ -81,15 +92,30 @@ class QuantizedNetwork(nn.Module):
             node.meta = meta
 
     def report(self) -> Table:
-        """Which layers compute on integers, what that changes, and why others do not."""
+        """Which layers compute on integers, what that changes, and why others do not.
+
+        error: of what a layer gives, with those before it; in FORMAT: what the layer takes, and
+        what it alone changes in the results, where formats were chosen.
+        """
         return Table.of(
             self.rows,
             ("layer", lambda row: row.name),
             ("kind", lambda row: row.kind),
             ("format", lambda row: row.format),
-            ("error", lambda row: f"{100 * row.error:.2f} %"),
+            ("error", lambda row: _percent(row.error)),
+            *((f"in {name}", lambda row, name=name: _cost(row, name)) for name in PRECISIONS),
             ("because~", lambda row: row.reason),
         ).without_empty()
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _cost(row: QuantizedRow, name: str) -> str:
+    if name not in row.seconds:
+        return ""
+    return f"{1e6 * row.seconds[name]:.1f} us, {_percent(row.errors[name])}"
 
 
 def _outline(x: torch.Tensor) -> torch.Tensor:
@@ -97,56 +123,43 @@ def _outline(x: torch.Tensor) -> torch.Tensor:
     return torch.empty(x.shape, dtype=x.dtype, device="meta")
 
 
-@checked(keep=texts)
-def quantize(
-    net: nn.Module, calibration: Iterable[torch.Tensor], *, keep: Sequence[str] = ()
-) -> QuantizedNetwork:
-    """Return a trained network in INT8, by post-training quantization; `net` stays as it is.
+def quantized(
+    net: nn.Module,
+    batches: Iterable[torch.Tensor],
+    *,
+    keep: Sequence[str] = (),
+    formats: Formats | None = None,
+) -> tuple[QuantizedNetwork, fx.GraphModule]:
+    """The network with its layers in INT8, but for those that are kept, and its graph in float32.
 
-    Operators in slots, convolutions and linear layers multiply integers of 8 bits: weights with a
-    scale for each output channel, and data as codes with a scale and a zero for each tensor, which
-    are those of least square error on the samples. Values between layers are stored as codes.
-    `syno.export.export_network` writes the result in the format cpp-network.
-
-    Args:
-        net: in evaluation mode on the CPU, with one input.
-        calibration: batches [n, ...] as the network sees them; about 300 samples are enough.
-        keep: names of modules whose layers stay in float32.
+    batches: checked ones; keep: as `syno.quantize` has it; formats: those of layers, by name; the
+    others multiply integers.
 
     Raises:
-        UserError: calibration data that is no batches of finite numbers, a network that cannot be
-            traced for a single sample, one without a layer to quantize, an unknown name in `keep`.
+        UserError: as `syno.quantize`, but for a network in which nothing is quantized.
     """
-    if isinstance(net, QuantizedNetwork):
-        raise UserError(
-            "the network is quantized already\n  expected: the network that it was made from"
-        )
-    check_network(net)
-    if net.training:
-        raise UserError(
-            f"the network {type(net).__name__} is in training mode\n"
-            "  expected: evaluation mode      what to do: call net.eval() first"
-        )
-    batches = checked_batches(calibration)
+    batches = iter(batches)
     first = next(batches)
     graph = prepare_sample(net, first).graph
+    formats = formats or {}
+    floats = {name: reason for name, (form, reason) in formats.items() if form != INT8}
+    chosen = Chosen(graph, keep, floats)
     plain = copy_network(graph)
-    chosen = Chosen(graph, keep)
-    images = 0
     recorder = Recorder(graph, chosen)
+    images, samples = 0, []
     with torch.no_grad():
         for batch in itertools.chain([first], batches):
             for sample in batch.split(1):
                 recorder.run(sample)
                 images += 1
+                if images <= SAMPLES:
+                    samples.append(sample)
         chosen.apply(recorder)
-        rows = _rows(plain, graph, chosen.reasons, first[:8])
-    if not any(row.format == INT8 for row in rows):
-        raise UserError(
-            f"the network {type(net).__name__} has no layer to quantize\n"
-            "  expected: a convolution, a linear layer or an operator that has a kernel"
-        )
-    return QuantizedNetwork(graph, rows, images)
+        for layer in layers_of(graph).values():
+            if formats.get(layer.name, ("",))[0] == BFLOAT16:
+                layer.multiply_bfloat16()
+        rows, error = _compared(plain, graph, chosen.reasons, samples)
+    return QuantizedNetwork(graph, rows, images, error), plain
 
 
 class _Kept(fx.Interpreter):
@@ -162,27 +175,39 @@ class _Kept(fx.Interpreter):
         return value
 
 
-def _rows(
+def _compared(
     plain: fx.GraphModule,
     graph: fx.GraphModule,
     reasons: Mapping[str, str],
-    samples: torch.Tensor,
-) -> list[QuantizedRow]:
-    """The report, with the errors for some samples."""
+    samples: Sequence[torch.Tensor],
+) -> tuple[list[QuantizedRow], float]:
+    """The report, and the error of the results, for some samples."""
     errors: dict[str, list[float]] = {}
-    for sample in samples.split(1):
-        both = [_Kept(plain), _Kept(graph)]
-        for each in both:
-            each.run(sample)
-        for name, exact in both[0].found.items():
-            size = float(exact.square().mean()) or 1.0
-            off = float((both[1].found[name] - exact).square().mean()) / size
-            errors.setdefault(name, []).append(off)
-    rows = []
-    for node, layer in layers_of(graph).items():
-        assert isinstance(layer, TracedLayer)
-        found = errors[str(node.target)]
-        form = FLOAT32 if layer.codes is None else INT8
-        error = (sum(found) / len(found)) ** 0.5
-        rows.append(QuantizedRow(layer.name, layer.kind, form, reasons.get(layer.name, ""), error))
-    return rows
+    of_results = []
+    for sample in samples:
+        exact, rounded = _Kept(plain), _Kept(graph)
+        of_results.append(relative_square(rounded.run(sample), exact.run(sample)))
+        for name, value in exact.found.items():
+            errors.setdefault(name, []).append(relative_square(rounded.found[name], value))
+    rows = [
+        QuantizedRow(
+            layer.name,
+            layer.kind,
+            layer.precision if layer.codes is None else INT8,
+            reasons.get(layer.name, ""),
+            _root(errors[str(node.target)]),
+        )
+        for node, layer in layers_of(graph).items()
+    ]
+    return rows, _root(of_results)
+
+
+def _root(squares: Sequence[float]) -> float:
+    return math.sqrt(sum(squares) / len(squares))
+
+
+def relative_square(found: object, expected: object) -> float:
+    """The mean square of the difference of results, as a share of that of the expected ones."""
+    pairs = list(zip(tree_leaves(found), tree_leaves(expected), strict=True))
+    size = sum(float(b.square().sum()) for _, b in pairs) or 1.0
+    return sum(float((a - b).square().sum()) for a, b in pairs) / size
