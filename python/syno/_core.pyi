@@ -1070,10 +1070,10 @@ def training_runtime() -> str:
     The text before the first operator, which emit_training omits with with_runtime=False.
     """
 
-def emit_network(*, name: str, file: str, library: str, kernels: Sequence[tuple[str, str, str]], layers: Sequence[tuple[int, Sequence[int]]], steps: Sequence[tuple[str, str, tuple[int, int, tuple[str, int], tuple[str, int], tuple[str, int], tuple[str, int]] | None]], inputs: Sequence[tuple[Sequence[int], int, bool]], outputs: Sequence[Sequence[int]], arena: int, constants: int, floats: int, fingerprint: int) -> tuple[str, str, int]:
+def emit_network(*, name: str, file: str, library: str, kernels: Sequence[tuple[str, str, str]], layers: Sequence[tuple[int, Sequence[int], str]], steps: Sequence[tuple[str, str, tuple[int, int, tuple[str, int], tuple[str, int], tuple[str, int], tuple[str, int]] | None]], inputs: Sequence[tuple[Sequence[int], int, bool]], outputs: Sequence[Sequence[int]], arena: int, constants: int, words: int, fingerprint: int) -> tuple[str, str, int]:
     """(code, header, parts) of a network as one C++ source, see network.h."""
 
-def emit_program(*, layers: Sequence[tuple[int, Sequence[int]]], steps: Sequence[tuple[str, str, tuple[int, int, tuple[str, int], tuple[str, int], tuple[str, int], tuple[str, int]] | None]], inputs: Sequence[tuple[Sequence[int], int, bool]], outputs: Sequence[Sequence[int]], arena: int) -> str:
+def emit_program(*, layers: Sequence[tuple[int, Sequence[int], str]], steps: Sequence[tuple[str, str, tuple[int, int, tuple[str, int], tuple[str, int], tuple[str, int], tuple[str, int]] | None]], inputs: Sequence[tuple[Sequence[int], int, bool]], outputs: Sequence[Sequence[int]], arena: int) -> str:
     """The code of a part of a network that a host calls, see network.h."""
 
 __version__: str

@@ -30,8 +30,8 @@ using CallData = std::tuple<int, std::int64_t, OperandData, OperandData, Operand
 using NetworkStepData = std::tuple<std::string, std::string, std::optional<CallData>>;
 /// Text, input format, output format.
 using KernelData = std::tuple<std::string, std::string, std::string>;
-/// Kernel, elements of the weights.
-using LayerData = std::pair<int, std::vector<std::int64_t>>;
+/// Kernel, elements of the weights, how the file has them.
+using LayerData = std::tuple<int, std::vector<std::int64_t>, std::string>;
 
 NetworkStep network_step(const NetworkStepData& data) {
   const auto& [about, code, call] = data;
@@ -57,7 +57,8 @@ NetworkProgram network_program(const std::vector<LayerData>& layers,
   NetworkProgram program;
   program.outputs = std::move(outputs);
   program.arena = arena;
-  for (const auto& [kernel, weights] : layers) program.layers.push_back({kernel, weights});
+  for (const auto& [kernel, weights, stored] : layers)
+    program.layers.push_back({kernel, weights, stored});
   for (const NetworkStepData& step : steps) program.steps.push_back(network_step(step));
   for (const auto& [shape, tokens, shared] : inputs)
     program.inputs.push_back({shape, tokens, shared});
@@ -68,7 +69,7 @@ std::tuple<std::string, std::string, std::size_t> network_source(
     std::string name, std::string file, std::string library, const std::vector<KernelData>& kernels,
     const std::vector<LayerData>& layers, const std::vector<NetworkStepData>& steps,
     const std::vector<InputData>& inputs, std::vector<std::vector<std::int64_t>> outputs,
-    std::int64_t arena, std::int64_t constants, std::int64_t floats, std::uint64_t fingerprint) {
+    std::int64_t arena, std::int64_t constants, std::int64_t words, std::uint64_t fingerprint) {
   NetworkProgram program = network_program(layers, steps, inputs, std::move(outputs), arena);
   program.name = std::move(name);
   program.file = std::move(file);
@@ -76,7 +77,7 @@ std::tuple<std::string, std::string, std::size_t> network_source(
   for (const auto& [text, input, output] : kernels)
     program.kernels.push_back({text, input, output});
   program.constants = constants;
-  program.floats = floats;
+  program.words = words;
   program.fingerprint = fingerprint;
   NetworkSource made = emit_network(program);
   return {std::move(made.code), std::move(made.header), made.parts};
@@ -208,7 +209,7 @@ void bind_emit(nb::module_& m) {
         "The text before the first operator, which emit_training omits with with_runtime=False.");
   m.def("emit_network", &network_source, nb::kw_only(), "name"_a, "file"_a, "library"_a,
         "kernels"_a, "layers"_a, "steps"_a, "inputs"_a, "outputs"_a, "arena"_a, "constants"_a,
-        "floats"_a, "fingerprint"_a,
+        "words"_a, "fingerprint"_a,
         "(code, header, parts) of a network as one C++ source, see network.h.");
   m.def("emit_program", &program_source, nb::kw_only(), "layers"_a, "steps"_a, "inputs"_a,
         "outputs"_a, "arena"_a,

@@ -78,6 +78,23 @@ def test_formats_are_those_of_the_kernels(quick, tmp_path):
         assert off(found, made(x)) < 1e-5 < 1e-3 < off(found, net(x)) < 1e-2
 
 
+def test_the_file_of_weights_has_the_elements_of_each_format(quick, tmp_path):
+    torch.manual_seed(0)
+    net = nn.Sequential(*(nn.Conv2d(5, 5, 3, padding=1) for _ in range(3))).eval()
+    drawn = dict(zip("012", FORMATS, strict=True))
+    formats = {name: (form, "") for name, form in drawn.items()}
+    made, _ = quantized(net, [samples(2, 5, 8, 8)], formats=formats)
+    run, _ = library(made, tmp_path)
+    found = (tmp_path / "net.bin").stat().st_size - 64
+    weights = net[0].weight.numel()
+    halves, words = -(-weights // 2), -(-weights // 4)
+    constants = found - 4 * (weights + halves + words)
+    assert 0 < constants <= 4 * 3 * 16 * 2  # bias, and what integers need beside it
+    x = samples(3, 5, 8, 8)
+    with torch.no_grad():
+        assert off(torch.from_numpy(run(x.numpy())), made(x)) < 0.01
+
+
 def drawn_costs(rng, count):
     names = [str(number) for number in range(count)]
     seconds = {n: {f: rng.uniform(1, 10) for f in FORMATS} for n in names}

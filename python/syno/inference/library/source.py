@@ -59,14 +59,15 @@ def emit(
         chosen.setdefault(kernel, layer)
     arrays = _arrays(program)
     fingerprint = _fingerprint(program, precision)
-    floats = sum(len(array) for array in arrays)
+    content = np.concatenate([np.zeros(0, "<u4"), *arrays]).tobytes()
+    words = len(content) // 4
     code, header, parts = _core.emit_network(
         name=name,
         file=shlex.quote(printable(file, line=True)),
         library=shlex.quote(printable(file.removesuffix(".cpp"), line=True) + ".so"),
         kernels=[_kernel(f"{name}_k{k}", each, precision, tuned) for k, each in chosen.items()],
         layers=[
-            (kernel, [weight.numel() for weight in called.layer.weights])
+            (kernel, [weight.numel() for weight in called.layer.weights], _stored(called))
             for kernel, called in zip(numbers, program.layers, strict=True)
         ],
         steps=[_step(step, program.address) for step in program.steps],
@@ -74,18 +75,20 @@ def emit(
         outputs=[value.shape[1:] for value in program.outputs],
         arena=program.arena,
         constants=program.constant_floats,
-        floats=floats,
+        words=words,
         fingerprint=fingerprint,
     )
-    content = np.concatenate([np.zeros(0, np.float32), *arrays]).astype("<f4").tobytes()
-    head = struct.pack("<8sQQQ", _MAGIC, fingerprint, floats, checksum(content))
+    head = struct.pack("<8sQQQ", _MAGIC, fingerprint, words, checksum(content))
     return NetworkSource(code, header, head.ljust(64, b"\0") + content, parts)
 
 
 def emit_hosted(program: Program) -> str:
     """The source of a program that a host calls, behind the runtime and kernel.h."""
     return _core.emit_program(
-        layers=[(0, [weight.numel() for weight in each.layer.weights]) for each in program.layers],
+        layers=[
+            (0, [weight.numel() for weight in each.layer.weights], FLOAT32)
+            for each in program.layers
+        ],
         steps=[_step(step, program.hosted_address) for step in program.steps],
         inputs=[
             ([value.view.numel()], tokens, shared)
@@ -107,20 +110,36 @@ def checksum(content: bytes) -> int:
 
 
 def _arrays(program: Program) -> list[np.ndarray]:
-    """The constants, each from a cache line on, then the weights of every layer."""
+    """The constants, each from a cache line on, then the weights of every layer, in words."""
     arrays = []
     for tensor in program.constants:
         padded = np.zeros(-(-tensor.numel() // LINE) * LINE, np.float32)
         padded[: tensor.numel()] = tensor.numpy().ravel()
-        arrays.append(padded)
+        arrays.append(padded.view("<u4"))
     for called in program.layers:
-        codes = called.layer.codes
-        arrays += map(_plain, called.layer.weights if codes is None else codes.weights)
+        codes, stored = called.layer.codes, _stored(called)
+        for weight in called.layer.weights if codes is None else codes.weights:
+            arrays.append(_words(weight, stored))
     return arrays
 
 
-def _plain(weight: torch.Tensor) -> np.ndarray:
-    return weight.detach().float().contiguous().numpy().ravel()
+def _stored(called: CalledLayer) -> str:
+    """As what the file has the weights of a layer, without a loss."""
+    return called.layer.precision if called.layer.codes is None else INT8
+
+
+def _words(weight: torch.Tensor, stored: str) -> np.ndarray:
+    """The elements of a weight as words of 32 bits, the last one filled up with zeros."""
+    found = weight.detach().float().contiguous().numpy().ravel()
+    elements = found.astype("<f4")
+    if stored == INT8:
+        elements = found.astype("i1")
+    elif stored == BFLOAT16:
+        elements = (elements.view("<u4") >> 16).astype("<u2")
+    per_word = 4 // elements.itemsize
+    padded = np.zeros(-(-len(elements) // per_word) * per_word, elements.dtype)
+    padded[: len(elements)] = elements
+    return padded.view("<u4")
 
 
 def _fingerprint(program: Program, precision: str) -> int:

@@ -196,7 +196,7 @@ class NetworkPrinter {
         {"FILE", program_.file},
         {"LIBRARY", program_.library},
         {"FINGERPRINT", fingerprint},
-        {"FLOATS", std::to_string(program_.floats)},
+        {"WORDS", std::to_string(program_.words)},
         {"CONSTANTS", std::to_string(program_.constants)},
         {"KERNELS", join(kernels, ", ")},
         {"KERNEL_OF", join(kernel_of, ", ")},
@@ -314,13 +314,15 @@ class NetworkPrinter {
       const NetworkLayer& layer = program_.layers[number];
       std::int64_t sum = 0;
       std::vector<std::string> places;
+      std::string reading;
       for (const std::int64_t size : layer.weights) {
         places.push_back("values.get() + " + std::to_string(sum));
         sum += size;
+        reading += "    if (!from.read_" + layer.stored + "(" + places.back() + ", " +
+                   std::to_string(size) + ")) return cut();\n";
       }
       const std::string place = std::to_string(number);
-      blocks.push_back("  {\n    if (!from.read(values.get(), " + std::to_string(sum) +
-                       ")) return cut();\n    const float* const weights[] = {" +
+      blocks.push_back("  {\n" + reading + "    const float* const weights[] = {" +
                        (places.empty() ? "nullptr" : join(places, ", ")) + "};\n    " +
                        kernel(static_cast<std::size_t>(layer.kernel)) +
                        "_pack(weights, to);\n    net.packed[" + place +

@@ -42,6 +42,8 @@ struct NetworkLayer {
   /// Its kernel, and the elements of each of its weights.
   int kernel = 0;
   std::vector<std::int64_t> weights;
+  /// What the file of weights has: float32, bfloat16, or int8 for integers. Each weight takes whole words of 32 bits.
+  std::string stored = "float32";
 };
 
 /// An input of a network. Its name in expressions is `x`, or `x0`, `x1` and so on where there are several.
@@ -66,10 +68,11 @@ struct NetworkProgram {
   std::vector<NetworkInput> inputs;
   /// Shapes without the batch; names are `y`, or `y0`, `y1` and so on.
   std::vector<std::vector<std::int64_t>> outputs;
-  /// Floats of the arena of one image, of the constants in the file of weights, and of all of that file.
+  /// Floats of the arena of one image, and of the constants in the file of weights.
   std::int64_t arena = 0;
   std::int64_t constants = 0;
-  std::int64_t floats = 0;
+  /// Of 32 bits, in the file of weights behind its head.
+  std::int64_t words = 0;
   /// What the file of weights names.
   std::uint64_t fingerprint = 0;
 };

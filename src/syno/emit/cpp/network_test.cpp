@@ -27,7 +27,7 @@ NetworkProgram small() {
   program.inputs = {{{2, 2}}};
   program.outputs = {{4}};
   program.arena = 16;
-  program.floats = 8;
+  program.words = 8;
   program.fingerprint = 0xABC;
   return program;
 }
@@ -53,6 +53,7 @@ TEST(Network, CallsKernelsForEachSample) {
   EXPECT_TRUE(
       holds(code, "  // third\n  void step_2() const {\n    y[0] = 0;\n    y[1] = 1;\n  }"));
   EXPECT_TRUE(holds(code, "weights[] = {values.get() + 0, values.get() + 6};"));
+  EXPECT_TRUE(holds(code, "read_float32(values.get() + 6, 2)) return cut();"));
   EXPECT_TRUE(holds(code, "weights[] = {nullptr};"));
   EXPECT_TRUE(holds(code, "kKernelOf[] = {0, 0, 0};"));
 }

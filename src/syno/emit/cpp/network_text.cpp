@@ -35,7 +35,7 @@ struct Weights {
   std::FILE* const file;
   std::uint64_t sum = 0, weighted = 0, place = 0;
 
-  bool read(float* to, std::size_t count) {
+  bool read_float32(float* to, std::size_t count) {
     if (std::fread(to, sizeof(float), count, file) != count) return false;
     for (std::size_t i = 0; i < count; ++i) {
       std::uint32_t word;
@@ -44,6 +44,26 @@ struct Weights {
       weighted += std::uint64_t{word} * (2 * (place + i + 1) + 1);
     }
     place += count;
+    return true;
+  }
+  // Smaller elements are read to where they become floats, from the last one on.
+  bool read_bfloat16(float* to, std::size_t count) {
+    if (!read_float32(to, (count + 1) / 2)) return false;
+    for (std::size_t i = count; i-- > 0;) {
+      std::uint16_t half;
+      std::memcpy(&half, reinterpret_cast<const char*>(to) + 2 * i, sizeof half);
+      const std::uint32_t word = std::uint32_t{half} << 16;
+      std::memcpy(&to[i], &word, sizeof word);
+    }
+    return true;
+  }
+  bool read_int8(float* to, std::size_t count) {
+    if (!read_float32(to, (count + 3) / 4)) return false;
+    for (std::size_t i = count; i-- > 0;) {
+      std::int8_t integer;
+      std::memcpy(&integer, reinterpret_cast<const char*>(to) + i, sizeof integer);
+      to[i] = integer;
+    }
     return true;
   }
   std::uint64_t checksum() const { return weighted ^ (sum << 1); }
@@ -80,7 +100,7 @@ bool processor_fits() {
 bool read_weights(Network& net, const char* path) {
   struct Header {
     char magic[8];
-    std::uint64_t fingerprint, floats, checksum;
+    std::uint64_t fingerprint, words, checksum;
     char rest[32];
   } header;
   static_assert(sizeof(Header) == 64);
@@ -94,7 +114,7 @@ bool read_weights(Network& net, const char* path) {
   const std::string name = std::string("'") + path + "'";
   if (std::fread(&header, sizeof header, 1, file) != 1 || std::memcmp(header.magic, "SYNONET1", 8) != 0)
     return failed(name + " is no file of weights of a network");
-  if (header.fingerprint != @FINGERPRINT@ || header.floats != @FLOATS@)
+  if (header.fingerprint != @FINGERPRINT@ || header.words != @WORDS@)
     return failed(name + " has the weights of another network");
   const auto cut = [&] { return failed(name + " has another length than its head says"); };
   Weights from{file};
@@ -106,7 +126,7 @@ bool read_weights(Network& net, const char* path) {
   for (const long size : sizes) total += (size + 15) / 16 * 16;
   net.weights = floats(total);
   if (!net.constants || !net.weights) return failed("there is not enough memory for the weights");
-  if (!from.read(net.constants, @CONSTANTS@)) return cut();
+  if (!from.read_float32(net.constants, @CONSTANTS@)) return cut();
   [[maybe_unused]] float* to = net.weights;
 @PACKING@
   if (std::fgetc(file) != EOF) return cut();
