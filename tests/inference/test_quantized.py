@@ -183,6 +183,15 @@ CASES = {
         nn.MaxPool2d(2),
     ],
     "average": lambda: [conv(3, 16), nn.ReLU(), nn.AvgPool2d(2), conv(16, 8)],
+    "averages": lambda: [
+        conv(3, 21),
+        nn.AvgPool2d(2, 2, ceil_mode=True),
+        conv(21, 16),
+        nn.AvgPool2d(4, 2, 1, count_include_pad=False),
+        conv(16, 33),
+        nn.AvgPool2d(2, 1, 1, divisor_override=8),
+        conv(33, 8),
+    ],
     "classifier": lambda: [
         conv(3, 24),
         nn.ReLU(),

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from syno._util.errors import UserError
-from syno.inference.codes import Codes
+from syno.inference.codes import ROUND, Codes, codes_of
 from syno.inference.library.program import Address, KernelCall, Program, TeamStep, Value
 from syno.inference.passes.clean import only_user
 from syno.inference.trace import module_name
@@ -221,6 +221,14 @@ def first_result(node: fx.Node) -> torch.Tensor:
     """What a node computes, without values; the first of several results."""
     found = node.meta["val"]
     return found[0] if isinstance(found, (list, tuple)) else found  # type: ignore[no-any-return]
+
+
+def rounding_of(node: fx.Node) -> tuple[fx.Node, Codes] | None:
+    """The node that rounds what a node gives to codes, if nothing else reads that."""
+    user = only_user(node)
+    if user is None or user.target is not ROUND:
+        return None
+    return user, codes_of(user)[1]
 
 
 def type_of(value: Value) -> str:

@@ -12,7 +12,7 @@ from torch import fx
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from syno._util.errors import InternalError, UserError, first_line
-from syno.inference.codes import ROUND, Codes, codes_of, inside
+from syno.inference.codes import ROUND, codes_of, inside
 from syno.inference.layer import TracedLayer
 from syno.inference.library import activations as activations
 from syno.inference.library import elementwise as elementwise
@@ -31,12 +31,13 @@ from syno.inference.library.builder import (
     check_operands,
     check_whole,
     first_result,
+    rounding_of,
     type_of,
 )
 from syno.inference.library.program import Buffer, CalledLayer, KernelCall, Program, Value
 from syno.inference.library.registry import CODE, Lowering
 from syno.inference.node_arguments import NodeArguments
-from syno.inference.passes.clean import constants, only_user
+from syno.inference.passes.clean import constants
 from syno.inference.passes.epilogues import activation_of
 from syno.inference.passes.layers import WHY
 from syno.inference.trace import module_name
@@ -230,7 +231,7 @@ class _Lowering(Builder):
         else:
             order = inside(len(shape), layer.channel)
             given = [self.stored(argument) for argument in node.args]
-            rounding = _rounding(node)
+            rounding = rounding_of(node)
             if rounding is not None and any(value.codes is None for value in given[1:]):
                 rounding = None  # a residual is stored as the result is
             codes = None if rounding is None else rounding[1]
@@ -341,14 +342,6 @@ class _Lowering(Builder):
         if isinstance(made, torch.Tensor):
             return Value(value.buffer, made)
         return [Value(value.buffer, each) for each in made]
-
-
-def _rounding(node: fx.Node) -> tuple[fx.Node, Codes] | None:
-    """The node that rounds what a node gives to codes, if nothing else reads that."""
-    user = only_user(node)
-    if user is None or user.target is not ROUND:
-        return None
-    return user, codes_of(user)[1]
 
 
 def _order(node: fx.Node, value: Value) -> Sequence[int]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from syno.inference.codes import inside
-from syno.inference.library.builder import Builder, first_result
+from syno.inference.codes import Codes, inside
+from syno.inference.library.builder import Builder, first_result, rounding_of
 from syno.inference.library.program import Address, Value, number
 from syno.inference.library.reductions import mean_of_pixels
 from syno.inference.library.registry import code as _code
@@ -125,11 +125,16 @@ def _sizes(node: fx.Node, given: NodeArguments, rank: int) -> tuple[list[int], l
 def _max_pool(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
     axes = _axes(node, given, MAXIMA[node.target])
     x = build.stored(given["self"])
-    if x.codes is not None and len(axes) == 2 and x.shape[:-3] in ([], [1]):
+    if x.codes is not None and _is_map(x, axes):
         return _max_pool_of_codes(build, node, x, _passes(x.shape[-3], axes)[0])
     return _pooled(
         build, node, given, axes, lambda each, x, y: f"max_pool<{each.windows}>({x}, {y}, team);"
     )
+
+
+def _is_map(x: Value, axes: Sequence[_Axis]) -> bool:
+    """Whether windows are those of a map of one image."""
+    return len(axes) == 2 and x.shape[:-3] in ([], [1])
 
 
 def _max_pool_of_codes(build: Builder, node: fx.Node, x: Value, windows: _Pass) -> Value:
@@ -163,12 +168,39 @@ def _average_pool(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
         return " * ".join(counts)
 
     def written(each: _Pass, x: str, y: str) -> str:
+        return f"average_pool<{each.windows}>({x}, {y}, team, {_divisor(divisor_of(each))});"
+
+    axes, rounding = _axes(node, given, _AVERAGES[node.target]), rounding_of(node)
+    x = build.stored(given["self"])
+    if x.codes is not None and rounding is not None and _is_map(x, axes):
+        windows = _passes(x.shape[-3], axes)[0]
+        y = _average_pool_of_codes(build, node, x, windows, rounding[1], divisor_of(windows))
+        build.values[rounding[0]] = y
+        return y
+    return _pooled(build, node, given, axes, written)
+
+
+def _average_pool_of_codes(
+    build: Builder, node: fx.Node, x: Value, windows: _Pass, codes: Codes, divisor: str
+) -> Value:
+    """The codes of the means of windows, of maps with channels inside."""
+    rank = x.view.dim()
+    order = inside(rank, rank - 3)
+    x = build.laid(x, x.codes, order, module_name(node))
+    y = build.program.new(first_result(node).shape, codes=codes, order=order)
+
+    def step(at: Address) -> str:
+        from_, to = x.source(at(x)), y.target(at(y))
         return (
-            f"average_pool<{each.windows}>({x}, {y}, team, []([[maybe_unused]] long h, "
-            f"[[maybe_unused]] long w) {{ return {divisor_of(each)}; }});"
+            f"average_pool_codes({windows.windows}{{}}, {from_}, {to}, team, {_divisor(divisor)});"
         )
 
-    return _pooled(build, node, given, _axes(node, given, _AVERAGES[node.target]), written)
+    return build.step(step, [x], y, module_name(node))
+
+
+def _divisor(expression: str) -> str:
+    """The function of a window at h, w that says what its sum is divided by."""
+    return f"[]([[maybe_unused]] long h, [[maybe_unused]] long w) {{ return {expression}; }}"
 
 
 @_code(*_ADAPTIVE)

@@ -21,7 +21,11 @@ from syno.inference.trace import module_name
 
 _aten = torch.ops.aten
 _JOINS = (_aten.cat.default, _aten.concat.default, _aten.concatenate.default, _aten.stack.default)
-_MEANS = (_aten.mean.dim, _aten.adaptive_avg_pool2d.default)
+_MEANS = (
+    _aten.mean.dim,
+    _aten.adaptive_avg_pool2d.default,
+    _aten.avg_pool2d.default,
+)
 _PADS = (_aten.constant_pad_nd.default, _aten.pad.default)
 _MOVES = {operator.getitem, *VIEWS, *RESHAPES, *MAXIMA}
 

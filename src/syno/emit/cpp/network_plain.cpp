@@ -225,6 +225,34 @@ inline void average_pool(const float* x, float* y, const Team& team, const Divis
   });
 }
 
+inline ByteVector load_some_bytes(const std::uint8_t* from, long count) {
+  if (count >= kLanes) return load_bytes(from);
+  ByteVector bytes{};
+  std::memcpy(&bytes, from, static_cast<std::size_t>(count));
+  return bytes;
+}
+
+// Of codes, channels inside.
+template <long kC, long kH, long kW, long kKh, long kKw, long kSh, long kSw, long kPh, long kPw, long kOh, long kOw,
+          class Divisor>
+inline void average_pool_codes(Windows<kC, kH, kW, kKh, kKw, kSh, kSw, kPh, kPw, kOh, kOw>, Codes x, CodesOut y,
+                               const Team& team, const Divisor& divisor) {
+  for (long i = team.begin(kOh * kOw); i < team.end(kOh * kOw); ++i) {
+    const long h = i / kOw * kSh - kPh, w = i % kOw * kSw - kPw;
+    const long top = most(h, 0), bottom = least(h + kKh, kH), left = most(w, 0), right = least(w + kKw, kW);
+    const float zero = x.zero * static_cast<float>((bottom - top) * (right - left)), by = divisor(i / kOw, i % kOw);
+    for (long c = 0; c < kC; c += kLanes) {
+      const long count = least(kC - c, kLanes);
+      IntVector sum{};
+      for (long r = top; r < bottom; ++r)
+        for (long column = left; column < right; ++column)
+          sum += widened(load_some_bytes(x.at + (r * kW + column) * kC + c, count));
+      const Vector total = (__builtin_convertvector(sum, Vector) - splat(zero)) * splat(x.scale);
+      store_part(y + (i * kC + c), total / splat(by), count);
+    }
+  }
+}
+
 // How many positions of a window lie below `size`, and not before `least_place`.
 inline float covered(long o, long stride, long padding, long kernel, long first_place, long size) {
   const long begin = o * stride - padding;
