@@ -311,10 +311,22 @@ void run_images(int phases, long batch, int threads, float* workspace, long shar
   });
 }
 
+// So that no thread waits long for one that has a tile more.
+constexpr long kTilesOfThread = 4;
+
 template <class C, class Y, class E = Plain>
 void run_blocks(typename C::Words::Data data, const float* packed, Y y, const Team& team,
                 const E& epilogue = {}) {
   constexpr long kTiles = Block<C>::kTiles;
+  if constexpr (C::kSlices > 1 && !Tiling<C>::kOverColumns && !Block<C>::kRowsOutside) {
+    // The slices of a point lie side by side: threads that shared slices would write to the same cache lines.
+    if (kTiles >= kTilesOfThread * team.threads) {
+      for (long slice = 0; slice < C::kSlices; ++slice)
+        Block<C>::run(data + C::data(slice), packed + C::group(slice) * Tiling<C>::kPackedGroup,
+                      y + C::result(slice), team.begin(kTiles), team.end(kTiles), epilogue);
+      return;
+    }
+  }
   const long last = team.end(C::kSlices * kTiles);
   for (long i = team.begin(C::kSlices * kTiles); i < last;) {
     const long slice = i / kTiles;
