@@ -13,6 +13,11 @@ from syno.cli import framework, options, output
 @dataclass(frozen=True, kw_only=True)
 class _Arguments(Options):
     networks: str = option("Networks by name, separated by commas.", "", unset="all")
+    engines: str = option(
+        "Engines by name, as for `syno bench network`, separated by commas.",
+        "",
+        unset="those of float32",
+    )
     batches: str = option("Numbers of images of a call, separated by commas.", "1,8")
     threads: str = option("Numbers of threads, separated by commas.", "2,1")
     passes: int = option("Processes for each engine alone.", 2, minimum=1)
@@ -33,10 +38,11 @@ def command(given: _Arguments) -> int:
     """Measure known networks in Syno's engines beside ONNX Runtime, OpenVINO and TorchInductor.
 
     The networks are those of torchvision and timm that people deploy, and a detector with three
-    outputs, in float32. Each engine is alone in a process, because engines disturb each other, and
-    then all of them run in turns in one process. Where both differ by more than a tenth, the table
-    prints the second in brackets. Each result is stored as soon as it is there, and the same
-    command continues. Leave the machine alone meanwhile: times of a busy one are not comparable.
+    outputs, in float32, or in the formats of --engines, whose ranges come from random images. Each
+    engine is alone in a process, because engines disturb each other, and then all of them run in
+    turns in one process. Where both differ by more than a tenth, the table prints the second in
+    brackets. Each result is stored as soon as it is there, and the same command continues. Leave
+    the machine alone meanwhile: times of a busy one are not comparable.
     """
     from syno_lab.experiments.networks import sweep, tables
 
@@ -45,6 +51,7 @@ def command(given: _Arguments) -> int:
     else:
         asked = sweep.NetworksSweep(
             networks=options.names(given.networks) or sweep.zoo.names(),
+            engines=options.names(given.engines) or sweep.ENGINES,
             settings=[
                 sweep.Setting(batch, threads)
                 for threads in checks.parsed_numbers("--threads", given.threads, "threads", "2,1")

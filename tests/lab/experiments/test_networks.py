@@ -42,7 +42,7 @@ def test_engines_run_the_detector(name, monkeypatch):
     net = zoo.with_statistics(zoo.Detector(width=4, classes=1).eval())
     x = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
     monkeypatch.setattr(process, "network", lambda _: net)
-    monkeypatch.setattr(process, "images", lambda _: x)
+    monkeypatch.setattr(process, "images", lambda count, seed=0: x.repeat(count, 1, 1, 1)[:count])
     found = process.measured("detector", [name], batch=2, threads=1, rounds=2)
     each = found.engines[name]
     assert each.reason == "" and each.error < 1e-4
@@ -60,6 +60,15 @@ def test_the_ratio_is_to_the_fastest_rival_by_the_least_median():
     (row,) = tables.times_table(found, SMALL)
     assert row == ("one", "6", "3 (5)", "2.5", "2", "1.50x", "1e-06")
     assert tables.heading(found, SMALL).endswith("geometric mean over the best rival 1.50x")
+
+
+def test_engines_of_other_formats_stand_beside_each_other():
+    visits = [of("openvino-int8", 2.0), of("syno-cpp", 5.0), of("syno-cpp-int8", 1.6)]
+    found = NetworksTimes({}, visits)
+    assert found.ratio(SMALL, "one") == 1.25
+    table = tables.times_table(found, SMALL)
+    assert list(table) == [("one", "5", "2", "1.6", "1.25x", "1e-06")]  # those of float32 first
+    assert NetworksTimes({}, visits[:1]).ratio(SMALL, "one") is None
 
 
 def test_the_table_of_starts_has_the_least_of_each_number():

@@ -20,6 +20,9 @@ from syno.measure.timing import PAUSE, Controls, Timing, control, interleaved, s
 from syno_lab.experiments.child import obey
 from syno_lab.experiments.networks.zoo import images, network
 
+# Random images that ranges of INT8 come from.
+_SAMPLES = 16
+
 
 @dataclass(frozen=True)
 class EngineTime:
@@ -63,6 +66,7 @@ def measured(
 ) -> ProcessTimes:
     """Measure a network in engines, which run in turns; one engine is alone in the process."""
     net, x = network(name), images(batch)
+    samples = images(_SAMPLES, seed=1).split(batch)
     calls: dict[str, Callable[[], object]] = {}
     found: dict[str, EngineTime] = {}
     process = psutil.Process()
@@ -72,7 +76,7 @@ def measured(
         for each in names:
             began = time.perf_counter()
             try:
-                run = engines.get(each).prepare(net, x, threads)
+                run = engines.get(each).calibrated(samples).prepare(net, x, threads)
                 outputs = run()
                 took = time.perf_counter() - began
                 error = relative_error(outputs, expected)

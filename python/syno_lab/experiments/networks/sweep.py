@@ -24,8 +24,7 @@ from syno_lab.experiments.networks import zoo
 from syno_lab.experiments.networks.process import EngineTime, ProcessTimes
 
 FORMAT = "syno networks 1"
-RIVALS = ("onnxruntime", "openvino", "inductor")
-OWN = ("syno", "syno-cpp")
+ENGINES = ("onnxruntime", "openvino", "inductor", "syno", "syno-cpp")
 MOST_IMAGES = 1024
 _MODULE = "syno_lab.experiments.networks.process"
 Progress = Callable[[int, int, str], None]
@@ -69,7 +68,7 @@ class NetworksSweep:
 
     networks: Sequence[str] = zoo.names()
     settings: Sequence[Setting] = tuple(Setting(b, t) for t in (2, 1) for b in (1, 8))
-    engines: Sequence[str] = (*RIVALS, *OWN)
+    engines: Sequence[str] = ENGINES
     passes: int = 2
     in_turns: bool = True
     rounds: int = 30
@@ -102,6 +101,13 @@ class NetworksTimes:
         """Those that something was measured of."""
         return list(dict.fromkeys(v.network for v, _ in self.visits if v.setting == setting))
 
+    def engines(self) -> list[str]:
+        """Those that something was measured in."""
+        found = dict.fromkeys(name for visit, _ in self.visits for name in visit.engines)
+        return sorted(
+            found, key=lambda name: name not in ENGINES or ENGINES.index(name) - len(ENGINES)
+        )
+
     def alone(self, setting: Setting, network: str, engine: str) -> list[EngineTime | str]:
         """The times of an engine that was alone in its process, or why there is none."""
         return [
@@ -129,12 +135,15 @@ class NetworksTimes:
         return None
 
     def ratio(self, setting: Setting, network: str) -> float | None:
-        """How many times as fast the faster of Syno's engines is as the fastest other one."""
-        least = [
-            min((ms for each in names if (ms := self.ms(setting, network, each))), default=None)
-            for names in (RIVALS, OWN)
-        ]
-        rival, own = least
+        """How many times as fast the fastest of Syno's engines is as the fastest other one.
+
+        Engines may have number formats of their own.
+        """
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for each in self.engines():
+            if (ms := self.ms(setting, network, each)) is not None:
+                times[engines.get(each).own].append(ms)
+        own, rival = (min(each, default=None) for each in (times[True], times[False]))
         return None if rival is None or own is None else rival / own
 
     def mean_ratio(self, setting: Setting) -> float | None:

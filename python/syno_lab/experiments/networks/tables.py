@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from syno._util import numbers
 from syno._util.tables import Table
+from syno.engines import engine as engines
 from syno_lab.experiments.networks.process import EngineTime
-from syno_lab.experiments.networks.sweep import OWN, RIVALS, NetworksTimes, Setting
+from syno_lab.experiments.networks.sweep import NetworksTimes, Setting
 
 # Times alone and in turns that differ by more than this share are marked.
 _DIFFERENCE = 0.1
@@ -21,10 +22,10 @@ def times_table(found: NetworksTimes, setting: Setting) -> Table:
         ("network", str),
         *(
             (f"{engine}>", lambda name, engine=engine: _cell(found, setting, name, engine))
-            for engine in (*RIVALS, *OWN)
+            for engine in found.engines()
         ),
         ("over best rival>", lambda name: _ratio(found.ratio(setting, name))),
-        ("largest error>", lambda name: _error(found, setting, name)),
+        ("largest error in float32>", lambda name: _error(found, setting, name)),
     ).without_empty()
 
 
@@ -47,7 +48,7 @@ def start_table(found: NetworksTimes, setting: Setting) -> Table:
         ("network", str),
         *(
             (f"{engine}>", lambda name, engine=engine: _start(found, setting, name, engine))
-            for engine in (*RIVALS, *OWN)
+            for engine in found.engines()
         ),
     ).without_empty()
 
@@ -94,7 +95,8 @@ def _ratio(ratio: float | None) -> str:
 def _error(found: NetworksTimes, setting: Setting, network: str) -> str:
     errors = [
         each.error
-        for engine in OWN
+        for engine in found.engines()
+        if (known := engines.get(engine)).own and known.precision == engines.FLOAT32
         for each in found.alone(setting, network, engine)
         if isinstance(each, EngineTime) and not each.reason
     ]

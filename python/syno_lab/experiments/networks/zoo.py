@@ -55,9 +55,9 @@ def network(name: str) -> nn.Module:
     return with_statistics(net)
 
 
-def images(batch: int) -> torch.Tensor:
+def images(batch: int, *, seed: int = 0) -> torch.Tensor:
     """Images [batch, 3, 224, 224] of random numbers."""
-    return torch.randn(batch, 3, _SIDE, _SIDE, generator=torch.Generator().manual_seed(0))
+    return torch.randn(batch, 3, _SIDE, _SIDE, generator=torch.Generator().manual_seed(seed))
 
 
 class Detector(nn.Module):
