@@ -9,7 +9,6 @@ something and the accuracy does not.
 from __future__ import annotations
 
 import copy
-import functools
 import logging
 import tempfile
 import time
@@ -173,54 +172,6 @@ class OpenVino(_OnnxEngine):
             return [results[number] for number in outputs]
 
         return run
-
-
-class Calibrated(nn.Module):
-    """A network in INT8 in an engine, calibrated on samples of the data: one sample at a time.
-
-    It is quantized when it is first called.
-    """
-
-    def __init__(
-        self,
-        engine: OnnxRuntime | OpenVino,
-        net: nn.Module,
-        example: torch.Tensor,
-        samples: Sequence[torch.Tensor],
-        threads: int,
-    ) -> None:
-        """Args: example: an input [1, ...]; samples: batches of inputs that give the ranges."""
-        super().__init__()
-        self._engine, self._example, self._threads = engine, example, threads
-        self._samples = samples
-        self._nets = [net]  # in a list, so that it is no part of this module
-
-    @functools.cached_property
-    def _run(self) -> Callable[[Array], list[Array]]:
-        samples = [one[None].numpy() for batch in self._samples for one in batch]
-        model = self._engine.model(self._nets[0], self._example, samples)
-        return self._engine.load(model, self._example.numpy(), self._threads)
-
-    def once(self) -> Array:
-        """Run the example, without copies."""
-        return self._run(self._example.numpy())[0]
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The outputs of a batch."""
-        return torch.cat([torch.from_numpy(self._run(one[None].numpy())[0].copy()) for one in x])
-
-
-def calibrated(
-    name: str,
-    net: nn.Module,
-    example: torch.Tensor,
-    samples: Sequence[torch.Tensor],
-    threads: int,
-) -> Calibrated:
-    """Return a network in an INT8 engine by name, as `Calibrated`."""
-    engine = ENGINES[name]
-    assert isinstance(engine, (OnnxRuntime, OpenVino)) and engine.precision == INT8
-    return Calibrated(engine, net, example, samples, threads)
 
 
 def _onnx(net: nn.Module, example: torch.Tensor, samples: Sequence[Array] | None) -> bytes:

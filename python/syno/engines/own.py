@@ -81,6 +81,7 @@ class Library(Engine):
         """Return the compiled library, loaded with the weights of the network."""
         with (
             torch.inference_mode(False),
+            torch.autocast("cpu", enabled=False),  # its precision is its own
             tempfile.TemporaryDirectory(prefix="syno-engine-") as folder,
         ):
             precision = self.precision

@@ -22,6 +22,8 @@ from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.results import NetworkRow, Reached, SlotRow
 from syno.adaptation.pipeline.rivals import rivals
 from syno.engines import engine
+from syno.engines.calibrated import Calibrated
+from syno.inference import load
 from syno.store import Store
 from syno.study.evaluate import engines
 
@@ -378,8 +380,8 @@ def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeyp
     monkeypatch.setattr(fine_tuning, "train", trained_by)
     found = adapt(trained, data, str(tmp_path / "runs.db"), macs=None, latency="1x", rivals=True)
     names = {row.name for row in found.rivals}
-    assert {"original, trained on", "original, INT8", "channel pruning 1x"} <= names
-    assert {"narrower network 1x", "low rank 1x", "1x, INT8"} <= names
+    assert {"original, trained on", "channel pruning 1x"} <= names
+    assert {"narrower network 1x", "low rank 1x", "1x, syno-cpp-int8"} <= names
     tuned = next(row for row in found.rivals if row.name == "original, trained on")
     assert tuned.value > 0.8
     table = "\n".join(found.table().lines())
@@ -396,16 +398,15 @@ def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "name", ["onnxruntime-int8", pytest.param("openvino-int8", marks=pytest.mark.slow)]
+    "name",
+    ["onnxruntime-int8", "syno-cpp-int8", pytest.param("openvino-int8", marks=pytest.mark.slow)],
 )
 def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(name, trained, data):
-    from syno.engines.onnx import calibrated
-
     if not engine.available([name]):
         pytest.skip(f"the inference engine {name} is not installed")
     inputs = data.tensors[0]
     samples, example = list(inputs[:64].split(32)), inputs[:1]
-    net = calibrated(name, trained, example, samples, 1)
+    net = Calibrated(engine.get(name), trained, example, samples, 1)
     with torch.no_grad():
         expected = trained(inputs[64:128])
     # An adaptation in bfloat16 calls it, and so quantizes it, under autocast.
@@ -414,9 +415,9 @@ def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(nam
     assert (found - expected).abs().max() < 0.15 * expected.abs().max()
     assert (found.argmax(1) == expected.argmax(1)).float().mean() > 0.95
     # Ranges of one sample with small numbers clip all others.
-    narrow = calibrated(name, trained, example, [0.05 * samples[0][:1]], 1)
+    narrow = Calibrated(engine.get(name), trained, example, [0.05 * samples[0][:1]], 1)
     assert (narrow(inputs[64:128]) - expected).abs().max() > 0.3 * expected.abs().max()
-    assert torch.equal(torch.from_numpy(net.once().copy()), net(example))
+    assert torch.equal(net.once(), net(example))
 
 
 @pytest.mark.slow
@@ -428,9 +429,10 @@ def test_int8_of_the_original_in_other_engines_is_a_row_with_its_accuracy(
     monkeypatch.setattr(rivals.Rivals, "_sized", lambda self, way, network: None)
     monkeypatch.setattr(rivals.Rivals, "_everywhere_it_fits", lambda self, name: {})
     found = adapt(trained, data, str(tmp_path / "runs.db"), rivals=True)
-    names = engine.available(["onnxruntime-int8", "openvino-int8"])
+    names = engine.available(["onnxruntime-int8", "openvino-int8", "syno-cpp-int8"])
     rows = [row for row in found.rivals if row.engine in names]
-    assert [row.name for row in rows] == [f"original, {name}" for name in names]
+    networks = [f"{each.name}, syno-cpp-int8" for each in found.networks]
+    assert [row.name for row in rows] == [*(f"original, {name}" for name in names), *networks]
     for row in rows:
         assert row.about == "calibrated on 256 training samples"
         assert row.value == pytest.approx(found.original.value, abs=0.06)
@@ -451,6 +453,20 @@ def test_the_results_are_written(found, tmp_path):
     assert written.code.is_file()
     with pytest.raises(UserError, match="has no network '9x'"):
         found.network("9x")
+
+
+@pytest.mark.parametrize("name", ["original", "macs 0.6x"])
+def test_a_network_is_exported_in_int8(found, name, tmp_path):
+    assert sum(map(len, found.samples)) == 256
+    net = found.original_net if name == "original" else found.network(name).net
+    written = found.export(tmp_path / "net", name, format="cpp-network", precision="int8")
+    x = found.samples[0][:16]
+    with torch.no_grad():
+        expected = net(x)
+    scores = torch.from_numpy(load(written.code)(x.numpy()))
+    assert (scores - expected).norm() < 0.1 * expected.norm()
+    with pytest.raises(UserError, match="does not have the precision 'int8'"):
+        found.export(tmp_path / "net", name, precision="int8")
 
 
 @pytest.mark.slow

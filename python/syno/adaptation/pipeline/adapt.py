@@ -17,6 +17,7 @@ from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import SLOTS, Goal, goal, limited_costs
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.results import (
+    CALIBRATION,
     AdaptedNetwork,
     NetworkRow,
     Reached,
@@ -101,6 +102,7 @@ def _adapted(
         environment=dataclasses.asdict(capture_environment(threads=run.options.threads, rules="")),
         original_net=run.subject.original,
         example=run.subject.example,
+        samples=run.subject.inputs(CALIBRATION),
     )
 
 

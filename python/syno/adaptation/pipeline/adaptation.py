@@ -41,7 +41,7 @@ class Adaptation(AdaptationResults):
 
         Args:
             engines: names of engines as in `syno bench network`; default: all float32 engines that
-                are installed. `eager` is always measured.
+                are installed. `eager` is always measured. Ranges of INT8 come from `samples`.
             threads: the number of threads.
             rounds: the number of timed runs, at least 2.
             progress: called with (completed steps, all steps, description).
@@ -53,7 +53,7 @@ class Adaptation(AdaptationResults):
             UserError: an engine is unknown or not installed, or a float32 engine computes something
                 else than eager PyTorch.
         """
-        from syno.engines import engine
+        from syno.engines import engine as known
         from syno.engines.compare import compare_engines
 
         assert self.original_net is not None and self.example is not None
@@ -62,7 +62,7 @@ class Adaptation(AdaptationResults):
         self.engines = compare_engines(
             networks,
             self.example,
-            list(engines) or list(engine.available()),
+            [known.get(each).calibrated(self.samples) for each in engines or known.available()],
             threads=threads,
             rounds=rounds,
             progress=progress,
@@ -70,22 +70,39 @@ class Adaptation(AdaptationResults):
         return self.engines
 
     def export(
-        self, path: str | Path, name: str | None = None, *, format: str = "torch-network"
+        self,
+        path: str | Path,
+        name: str | None = None,
+        *,
+        format: str = "torch-network",
+        precision: str = "float32",
     ) -> Exported:
         """Write a network, so that it runs without Syno.
 
         Args:
             path: the file; the suffix of the format is added.
-            name: the name of the network; default: the best one.
+            name: the name of the network, or `original`; default: the best one.
             format: as in `syno.export_network`: `torch-network`, `cpp-network`, ...
+            precision: of the layers in the format cpp-network: float32, bfloat16, int8, or auto, as
+                `syno.quantize` chooses it, with ranges from `samples`.
         """
         from syno.codegen.export import export_network
+        from syno.inference import quantize
+        from syno.inference.precision import AUTO, FLOAT32, INT8
 
-        chosen = self.best if name is None else self.network(name)
-        if chosen is None:
+        best = self.best
+        if name == self.original.name:
+            net = self.original_net
+        elif name is not None:
+            net = self.network(name).net
+        else:
+            net = None if best is None else best.net
+        if net is None:
             raise UserError(
                 "no network loses as little as is allowed\n"
                 f"  expected: name=, one of {', '.join(each.name for each in self.networks)}"
             )
         assert self.example is not None
-        return export_network(chosen.net, path, self.example, format=format)
+        if precision in (INT8, AUTO) and format == "cpp-network":
+            net, precision = quantize(net, self.samples, formats=precision), FLOAT32
+        return export_network(net, path, self.example, format=format, precision=precision)

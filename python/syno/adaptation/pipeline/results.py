@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from syno.engines.compare import EngineComparison
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
+# Training samples that give the ranges of INT8.
+CALIBRATION = 256
 _EXACT = 0.005  # a goal is missed by more than this share of it
 
 
@@ -125,7 +127,8 @@ class AdaptationResults:
     seconds: by phase; hours: the time that there was, if it was limited. candidates: how many the
     pool had. failures: rivals without a result. settings: of the study. environment: the machine
     and the versions of the process that returned the result. original_net: the original itself, in
-    evaluation mode; example: an input [1, ...]. engines: what `compare` measured last.
+    evaluation mode; example: an input [1, ...]; samples: batches of the training split, which the
+    ranges of INT8 come from. engines: what `compare` measured last.
     """
 
     study: str
@@ -142,6 +145,7 @@ class AdaptationResults:
     environment: Mapping[str, object] = field(default_factory=dict, repr=False)
     original_net: nn.Module | None = field(default=None, repr=False)
     example: torch.Tensor | None = field(default=None, repr=False)
+    samples: Sequence[torch.Tensor] = field(default=(), repr=False)
     engines: EngineComparison | None = field(default=None, repr=False)
 
     def network(self, name: str) -> AdaptedNetwork:

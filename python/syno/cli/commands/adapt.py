@@ -112,6 +112,12 @@ class _Arguments(NetworkArguments):
         names="--format",
         metavar="NAME",
     )
+    out_precision: str = option(
+        "Number format of layers in --out with --format cpp-network: float32, bfloat16, int8, or "
+        "auto, which measures and chooses one for each layer.",
+        "float32",
+        metavar="NAME",
+    )
     as_json: bool = output.as_json()
 
 
@@ -127,7 +133,11 @@ def command(given: _Arguments) -> int:
     that was stopped. The exit code is 1 if no network loses at most --max-drop.
     """
     from syno.adaptation.pipeline.adapt import adapt
+    from syno.codegen.export import formats
+    from syno.inference.precision import AUTO, INT8
 
+    precision = INT8 if given.out_precision == AUTO else given.out_precision
+    formats.get(given.format_, networks=True, fold_weights=False, precision=precision)
     engines = [] if given.engines is None else options.engine_names(given.engines)
     with output.progress("adapting", None, remaining=False) as move:
         found = adapt(**{**given.arguments(), "progress": watch(move)})
@@ -143,7 +153,7 @@ def command(given: _Arguments) -> int:
     if given.picture is not None:
         found.picture(given.picture)
     if given.out is not None:
-        _export(found, given.out, given.format_)
+        _export(found, given.out, given.format_, given.out_precision)
     if given.as_json:
         print_results(found.to_json() | {"store": given.store})
     else:
@@ -175,11 +185,11 @@ def _latest(url: str) -> str | None:
     return found[-1] if found else None
 
 
-def _export(found: Adaptation, folder: Path, format_: str) -> None:
+def _export(found: Adaptation, folder: Path, format_: str, precision: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for each in found.networks:
         place = folder / each.name.replace(" ", "-").replace(".", "_")
-        for file in found.export(place, each.name, format=format_).files:
+        for file in found.export(place, each.name, format=format_, precision=precision).files:
             output.say(f"wrote {file}")
 
 

@@ -17,20 +17,19 @@ from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.pool import Candidate
 from syno.adaptation.pipeline.progress import Progress
-from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
+from syno.adaptation.pipeline.results import CALIBRATION, AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import plain, pruned
 from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
+from syno.engines.calibrated import Calibrated
 from syno.study.fronts import LATENCY
-from syno.torch_int8.network import quantize
 from syno.train import Fidelity
 
 # The original in engines of others, where they are installed.
 _ENGINES = ("eager", "onnxruntime", "openvino", "syno", "syno-cpp")
-_INT8_ENGINES = ("onnxruntime-int8", "openvino-int8")
-# Training samples that give the ranges of INT8.
-_CALIBRATION = 256
+_OWN_INT8 = "syno-cpp-int8"
+_INT8_ENGINES = ("onnxruntime-int8", "openvino-int8", _OWN_INT8)
 # The hand-made replacement of convolutions, in all slots, whatever its latency is.
 _CLASSIC = "depthwise-separable"
 # A size is searched until the latency is within this share of the original's, or so often.
@@ -75,10 +74,9 @@ class Rivals:
         steps: list[tuple[str, Callable[[], None]]] = [
             ("the original in other engines", self._other_engines),
             *(
-                (f"the original in {name}", functools.partial(self._int8_engine, name))
+                (f"the original in {name}", functools.partial(self._int8, name))
                 for name in engines.available(_INT8_ENGINES)
             ),
-            ("the original in INT8", self._int8),
             ("the original, trained on", lambda: self._tuned_original(networks[0].name)),
         ]
         classic = self._everywhere_it_fits(_CLASSIC)
@@ -100,13 +98,14 @@ class Rivals:
                 steps.append(
                     (f"{way.name}, {network.name}", functools.partial(self._sized, way, network))
                 )
-        for network in networks:
-            steps.append(
-                (
-                    f"{network.name} in INT8",
-                    functools.partial(self._quantized, network.name, network.net),
+        for name in engines.available([_OWN_INT8]):
+            for network in networks:
+                steps.append(
+                    (
+                        f"{network.name} in {name}",
+                        functools.partial(self._int8, name, network),
+                    )
                 )
-            )
         for number, (what, step) in enumerate(steps):
             progress(number, len(steps), what)
             try:
@@ -284,13 +283,14 @@ class Rivals:
                 self._failures[f"original, {name}"] = first_line(error)
         return found
 
-    def _int8_engine(self, name: str) -> None:
-        """The original in INT8 in an engine of others, calibrated on training samples."""
-        from syno.engines.onnx import calibrated
-
-        net = plain(self._subject.original)
-        samples = self._subject.inputs(_CALIBRATION)
-        made = calibrated(name, net, self._subject.example, samples, self._options.threads)
+    def _int8(self, engine: str, network: AdaptedNetwork | None = None) -> None:
+        """The original, or a network, in INT8 in an engine, with ranges from training samples."""
+        name = "original" if network is None else network.name
+        net = plain(self._subject.original) if network is None else network.net
+        samples = self._subject.inputs(CALIBRATION)
+        made = Calibrated(
+            engines.get(engine), net, self._subject.example, samples, self._options.threads
+        )
 
         def measure() -> dict[str, float]:
             return {
@@ -298,41 +298,18 @@ class Rivals:
                 "ratio": self._clock.ratio_of(made.once),
             }
 
-        found = self._journal.once("int8 engine", name, measure)
+        key = engine if network is None else f"{name} in {engine}"
+        found = self._journal.once("int8 engine", key, measure)
         row = NetworkRow(
-            name=f"original, {name}",
-            about=f"calibrated on {_CALIBRATION} training samples",
+            name=f"{name}, {engine}",
+            about=f"calibrated on {CALIBRATION} training samples",
             value=found["value"],
             ratio=found["ratio"],
             latency_ms=found["ratio"] * self._original_ms,
-            engine=name,
-            way="original, INT8 of other engines",
+            engine=engine,
+            way="INT8" if engine == _OWN_INT8 else "original, INT8 of other engines",
         )
         self._rows.append((row, made))
-
-    def _int8(self) -> None:
-        self._quantized("original", plain(self._subject.original))
-
-    def _quantized(self, name: str, net: nn.Module) -> None:
-        """A network in INT8 of PyTorch, calibrated on training samples."""
-
-        def measure() -> dict[str, float]:
-            quantized = quantize(net, self._subject.inputs(_CALIBRATION)).net
-            value = self._subject.value(quantized)
-            ratio = self._clock.ratio_of(lambda: quantized(self._subject.example))
-            return {"value": value, "latency_ms": ratio * self._original_ms}
-
-        found = self._journal.once("int8", name, measure)
-        row = NetworkRow(
-            name=f"{name}, INT8",
-            about="quantized by PyTorch",
-            value=found["value"],
-            ratio=found["latency_ms"] / self._original_ms,
-            latency_ms=found["latency_ms"],
-            engine="PyTorch INT8",
-            way="INT8",
-        )
-        self._rows.append((row, None))
 
     def _refreshed(self, net: nn.Module) -> nn.Module:
         self._subject.refresh(net)
