@@ -472,10 +472,14 @@ def test_a_network_is_exported_in_int8(found, name, tmp_path):
 @pytest.mark.slow
 def test_the_networks_are_timed_in_several_engines(found, tmp_path):
     timed = copy.copy(found)
-    compared = timed.compare(["syno"], rounds=3)
+    compared = timed.compare(["syno", "syno-cpp-int8"], rounds=3)
     pairs = {(time.network, time.engine) for time in compared.times}
     names = ["original", *(each.name for each in found.networks)]
-    assert pairs == {(name, engine) for name in names for engine in ("eager", "syno")}
+    measured = ("eager", "syno", "syno-cpp-int8")
+    assert pairs == {(name, engine) for name in names for engine in measured}
+    accuracies = {time.engine: time.accuracy for time in compared.times if time.network == names[0]}
+    assert accuracies["eager"] == accuracies["syno"] == pytest.approx(found.original.value)
+    assert accuracies["syno-cpp-int8"] == pytest.approx(found.original.value, abs=0.06)
     assert compared.best in ("eager", "syno")
     (base,) = [t for t in compared.times if (t.network, t.engine) == ("original", compared.best)]
     assert base.over_best == 1

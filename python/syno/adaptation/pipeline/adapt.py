@@ -103,6 +103,7 @@ def _adapted(
         original_net=run.subject.original,
         example=run.subject.example,
         samples=run.subject.inputs(CALIBRATION),
+        score=run.subject.share_right if run.subject.has_classes else None,
     )
 
 

@@ -47,7 +47,9 @@ class Adaptation(AdaptationResults):
             progress: called with (completed steps, all steps, description).
 
         Returns:
-            The times, with speed-ups over the original in eager PyTorch and in its fastest engines.
+            The times, with speed-ups over the original in eager PyTorch and in its fastest engines,
+            and the accuracy on 1,000 samples of the validation split, where outputs are scores of
+            classes.
 
         Raises:
             UserError: an engine is unknown or not installed, or a float32 engine computes something
@@ -66,6 +68,7 @@ class Adaptation(AdaptationResults):
             threads=threads,
             rounds=rounds,
             progress=progress,
+            score=self.score,
         )
         return self.engines
 

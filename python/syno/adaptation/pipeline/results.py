@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from syno.engines.compare import EngineComparison
+    from syno.engines.engine import Outputs
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
 # Training samples that give the ranges of INT8.
@@ -128,7 +129,9 @@ class AdaptationResults:
     pool had. failures: rivals without a result. settings: of the study. environment: the machine
     and the versions of the process that returned the result. original_net: the original itself, in
     evaluation mode; example: an input [1, ...]; samples: batches of the training split, which the
-    ranges of INT8 come from. engines: what `compare` measured last.
+    ranges of INT8 come from; score: the accuracy of what takes such an input, on some samples of
+    the validation split, where outputs are scores of classes. engines: what `compare` measured
+    last.
     """
 
     study: str
@@ -146,6 +149,9 @@ class AdaptationResults:
     original_net: nn.Module | None = field(default=None, repr=False)
     example: torch.Tensor | None = field(default=None, repr=False)
     samples: Sequence[torch.Tensor] = field(default=(), repr=False)
+    score: Callable[[Callable[[torch.Tensor], Outputs]], float] | None = field(
+        default=None, repr=False
+    )
     engines: EngineComparison | None = field(default=None, repr=False)
 
     def network(self, name: str) -> AdaptedNetwork:

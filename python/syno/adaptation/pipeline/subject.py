@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from syno._util.network_copy import copy_network
 from syno.adaptation.slots import refresh_batch_norm
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData
+from syno.engines.engine import Outputs
 from syno.network.placeholder import slots
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.study.evaluate.network import Network
@@ -29,6 +30,8 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 _REFRESH = 512
 # Tokens of a sample of text.
 _TOKENS = 16
+# Samples of the validation split that engines are scored on.
+_SCORED = 1000
 # A network whose loss is above this share of that of equal scores is not trained.
 _GUESS = 0.97
 
@@ -82,6 +85,11 @@ class AdaptationSubject:
             with torch.no_grad():
                 return class_dimension(self.original(inputs), targets)
         return -1 if isinstance(self.data, TextData) else 1
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether `share_right` says how good a network is."""
+        return self.objective is ACCURACY and self.dimension == 1
 
     def inputs(self, count: int) -> list[torch.Tensor]:
         """So many inputs of the training split, as the network sees them in a training.
@@ -145,6 +153,19 @@ class AdaptationSubject:
         if self.dimension is not None:
             return float(divergence(scores, wanted, self.dimension))
         return float(relative_error(scores, wanted))
+
+    def share_right(self, run: Callable[[torch.Tensor], Outputs]) -> float:
+        """The accuracy of what takes one sample at a time, on the first samples of the validation
+        split."""
+        right, seen = 0.0, 0
+        with torch.inference_mode():
+            for inputs, targets in self.validation(_SCORED):
+                for one, target in zip(inputs, targets, strict=True):
+                    scores = run(one[None])
+                    assert isinstance(scores, torch.Tensor)
+                    right += float((scores.argmax(1) == target).float().mean())
+                    seen += 1
+        return right / seen
 
     def value(self, net: nn.Module) -> float:
         """The objective of a network on the whole validation split."""
