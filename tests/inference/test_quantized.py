@@ -302,9 +302,23 @@ class Tokens(nn.Module):
         return self.head((y + self.layers(y)).mean(1))
 
 
+class Heads(nn.Module):
+    """What attention does with the channels of tokens: parts of them stand before the tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(12, 12), nn.Linear(12, 5)
+
+    def forward(self, x):
+        y = self.first(x).unflatten(2, (3, 4)).permute(0, 2, 1, 3)
+        return self.last(torch.maximum(y, 0.5 * y).transpose(1, 2).flatten(2))
+
+
 def test_tokens_and_signals_are_exact(exact, tmp_path):
     torch.manual_seed(0)
     check_exact(Tokens().eval(), tmp_path, (4, 12))
+    # Codes lie as the layer behind them reads them.
+    assert "// copy in order" not in check_exact(Heads().eval(), tmp_path, (8, 12))
     signal = nn.Sequential(nn.Conv1d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv1d(8, 4, 3)).eval()
     check_exact(signal, tmp_path, (3, 16))
 

@@ -37,7 +37,7 @@ from syno.inference.library.builder import (
 from syno.inference.library.program import Buffer, CalledLayer, KernelCall, Program, Value
 from syno.inference.library.registry import CODE, Lowering
 from syno.inference.node_arguments import NodeArguments
-from syno.inference.passes.clean import constants
+from syno.inference.passes.clean import constants, only_user
 from syno.inference.passes.epilogues import activation_of
 from syno.inference.passes.layers import WHY
 from syno.inference.trace import module_name
@@ -347,7 +347,8 @@ class _Lowering(Builder):
 def _order(node: fx.Node, value: Value) -> Sequence[int]:
     """The order in memory in which the first layer behind a node reads its codes.
 
-    Without one, that of a map with channels inside, or else row by row.
+    Without one, that in which it can be reshaped without a copy, where it is next; or that of a map
+    with channels inside, or else row by row.
     """
     rank, graph = value.view.dim(), node.graph.owning_module
     assert graph is not None
@@ -356,7 +357,26 @@ def _order(node: fx.Node, value: Value) -> Sequence[int]:
             layer = graph.get_submodule(str(user.target))
             if isinstance(layer, TracedLayer):
                 return inside(rank, layer.channel)
+    if (order := _order_of_reshape(node, rank)) is not None:
+        return order
     return inside(rank, 1) if rank > 3 else tuple(range(rank))
+
+
+def _order_of_reshape(node: fx.Node, rank: int) -> Sequence[int] | None:
+    """The order of the dimensions of a node where they are reshaped, perhaps transposed before."""
+    order = list(range(rank))
+    while (user := only_user(node)) is not None:
+        if user.target in RESHAPES:
+            return order
+        if user.target is _aten.permute.default:
+            order = [order[d] for d in user.args[1]]  # type: ignore[union-attr, index, misc]
+        elif user.target is _aten.transpose.int:
+            a, b = user.args[1:]
+            order[a], order[b] = order[b], order[a]  # type: ignore[index]
+        else:
+            return None
+        node = user
+    return None
 
 
 @contextmanager
