@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 use_venv
 RESULTS=bench/results
 RIVALS=eager,inductor,onnxruntime,openvino
-ALL=eager,channels-last,inductor,onnxruntime,onnxruntime-int8,openvino,openvino-default,openvino-int8,syno,syno-cpp,syno-cpp-bf16
+ALL=eager,channels-last,inductor,onnxruntime,onnxruntime-int8,openvino,openvino-default,openvino-int8,syno,syno-cpp,syno-cpp-bf16,syno-cpp-int8
 TEACHER="--model resnet18-small --model-option width=24 --weights examples/teachers/resnet18-small-24-cifar10.safetensors"
 FOUND="$(printf '%s,' examples/found/*.txt)"
 
@@ -18,7 +18,7 @@ FOUND="$(printf '%s,' examples/found/*.txt)"
 declare -A MINUTES=(
   [network_engines]=10 [network_resnet18_batch8]=10 [network_resnet34]=12 [network_resnext]=10 [network_resnet_small]=4
   [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
-  [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=120
+  [network_teacher]=5 [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=120
 )
 declare -A COMMAND=(
   [network_engines]="syno bench network --model resnet18 --binding g=4,s=2 --engines $ALL --picture docs/images/engines.png --json"
@@ -27,6 +27,7 @@ declare -A COMMAND=(
   [network_resnext]="syno bench network --model resnext29_2x64d --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
   [network_resnet_small]="syno bench network --model resnet-small --size 32 --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
   [network_resnet18_operators]="syno bench network --model resnet18 --binding m=2,q=4,k=3 --threads 1 --engines $RIVALS,syno-cpp --operators none,operator-1,operator-2,stacked-conv,depthwise-separable,low-rank-conv,${FOUND%,} --json"
+  [network_teacher]="syno bench network $TEACHER --size 32 --operators none --threads 1 --data cifar10 --images 5000 --rounds 60 --engines $ALL,syno-cpp-auto --json"
   [demo]="syno demo --out build/demo --json"
   [training_resnet_small]="syno bench training --model resnet-small --size 16 --operators operator-1 --sampled 30 --json"
   [training_resnet18]="syno bench training --model resnet18 --size 64 --operators operator-1 --sampled 30 --json"
@@ -35,7 +36,10 @@ declare -A COMMAND=(
   [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.35x --epochs 1 --rivals --final --max-drop 1.5 --store build/adaptation.db --name rivals --json"
 )
 # These write their file themselves.
-MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60
+FORMATS=openvino,openvino-default,openvino-int8,syno-cpp,syno-cpp-bf16,syno-cpp-int8,syno-cpp-auto
+KNOWN=resnet18,resnet50,mobilenet_v2,mobilenet_v3_small,efficientnet_b0,mobilenetv4_conv_small,regnetx_004,deit_tiny_patch16_224
+MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60 MINUTES[network_formats]=40
+COMMAND[network_formats]="syno bench engines --networks $KNOWN --engines $FORMATS --batches 1 --threads 2 --passes 1 --out build/measured/network_formats.json"
 COMMAND[layers_resnet18]="syno bench layers --model resnet18 --operators operator-1,operator-2,stacked-conv,nas-pte-1 --threads 1 --engines $RIVALS,syno-cpp --tvm 64x56,256x14 --trials 64 --out build/measured/layers_resnet18.json"
 COMMAND[coverage]="syno bench coverage --out build/measured/coverage.json"
 COMMAND[call_overhead]="python bench/call_overhead.py --out build/measured/call_overhead.json"
