@@ -56,8 +56,8 @@ def with_formats(
         advance(1)
 
         def made(formats: Mapping[str, str]) -> QuantizedNetwork:
-            chosen = {name: (form, _why(costs, name, form)) for name, form in formats.items()}
-            return quantized(net, batches, keep=keep, formats=chosen)[0]
+            reasons = {name: (form, _why(costs, name, form)) for name, form in formats.items()}
+            return quantized(net, batches, keep=keep, formats=reasons)[0]
 
         tried = {form: (uniform[form], libraries[form]) for form in uniform}
         if (found := chosen(costs, kept, most_error, made)) is not None:
