@@ -593,6 +593,7 @@ LEFT_OUT = {
     "resume": "trains for minutes with threads, random state and processes of its own: tests/e2e",
     "select": "reads a store of trained operators: tests/study/test_training.py, tests/cli",
     "export_network": "traces with torch.export: tests/study/test_results.py",
+    "quantize": "traces with torch.export: tests/inference/test_quantized.py",
     "StudyResults.network": "reads trained weights: tests/study/test_results.py",
     "StudyResults.trials_dataframe": "needs pandas: tests/study/test_results.py",
     "StudyResults.plot_front": "draws with Matplotlib: tests/study/test_results.py",
