@@ -36,10 +36,7 @@ declare -A COMMAND=(
   [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.35x --epochs 1 --rivals --final --max-drop 1.5 --store build/adaptation.db --name rivals --json"
 )
 # These write their file themselves.
-FORMATS=openvino,openvino-default,openvino-int8,syno-cpp,syno-cpp-bf16,syno-cpp-int8,syno-cpp-auto
-KNOWN=resnet18,resnet50,mobilenet_v2,mobilenet_v3_small,efficientnet_b0,mobilenetv4_conv_small,regnetx_004,deit_tiny_patch16_224
-MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60 MINUTES[network_formats]=40
-COMMAND[network_formats]="syno bench engines --networks $KNOWN --engines $FORMATS --batches 1 --threads 2 --passes 1 --out build/measured/network_formats.json"
+MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60
 COMMAND[layers_resnet18]="syno bench layers --model resnet18 --operators operator-1,operator-2,stacked-conv,nas-pte-1 --threads 1 --engines $RIVALS,syno-cpp --tvm 64x56,256x14 --trials 64 --out build/measured/layers_resnet18.json"
 COMMAND[coverage]="syno bench coverage --out build/measured/coverage.json"
 COMMAND[call_overhead]="python bench/call_overhead.py --out build/measured/call_overhead.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import torch
 from torch import fx, nn
 from torch.utils._pytree import tree_leaves
 
+from syno._util.network_copy import copy_network
 from syno.inference.layer import TracedLayer
 from syno.inference.library.built import built
 from syno.inference.library.load import NetworkLibrary, StepSeconds
@@ -152,7 +152,7 @@ def _errors(
 
 def _forms(layer: TracedLayer, integers: TracedLayer) -> dict[str, TracedLayer]:
     """A layer in the formats that it has beside float32."""
-    rounded = copy.deepcopy(layer)
+    rounded = copy_network(layer)
     rounded.multiply_bfloat16()
     found = {BFLOAT16: rounded}
     return found if integers.codes is None else {**found, INT8: integers}
