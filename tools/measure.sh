@@ -18,7 +18,7 @@ FOUND="$(printf '%s,' examples/found/*.txt)"
 declare -A MINUTES=(
   [network_engines]=10 [network_resnet18_batch8]=10 [network_resnet34]=12 [network_resnext]=10 [network_resnet_small]=4
   [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
-  [network_teacher]=5 [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=120
+  [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=120
 )
 declare -A COMMAND=(
   [network_engines]="syno bench network --model resnet18 --binding g=4,s=2 --engines $ALL --picture docs/images/engines.png --json"
@@ -27,7 +27,6 @@ declare -A COMMAND=(
   [network_resnext]="syno bench network --model resnext29_2x64d --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
   [network_resnet_small]="syno bench network --model resnet-small --size 32 --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
   [network_resnet18_operators]="syno bench network --model resnet18 --binding m=2,q=4,k=3 --threads 1 --engines $RIVALS,syno-cpp --operators none,operator-1,operator-2,stacked-conv,depthwise-separable,low-rank-conv,${FOUND%,} --json"
-  [network_teacher]="syno bench network $TEACHER --size 32 --operators none --threads 1 --data cifar10 --images 5000 --rounds 60 --engines $ALL,syno-cpp-auto --json"
   [demo]="syno demo --out build/demo --json"
   [training_resnet_small]="syno bench training --model resnet-small --size 16 --operators operator-1 --sampled 30 --json"
   [training_resnet18]="syno bench training --model resnet18 --size 64 --operators operator-1 --sampled 30 --json"
