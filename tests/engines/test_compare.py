@@ -100,9 +100,7 @@ def test_an_engine_computes_what_the_network_computes(name: str) -> None:
 INT8 = ("onnxruntime-int8", "openvino-int8", "syno-cpp-int8")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=pytest.mark.slow) for each in INT8[:2]] + [INT8[2]]
-)
+@pytest.mark.parametrize("name", slow_but(INT8, "syno-cpp-int8"))
 def test_ranges_of_int8_come_from_samples(name: str) -> None:
     if not engine.available([name]):
         pytest.skip(f"the inference engine {name} is not installed")
@@ -412,6 +410,18 @@ def test_a_network_that_onnx_runtime_cannot_run_is_a_failure_of_that_engine() ->
     )
     assert "ONNX Runtime cannot run the network" in found.failures["product", "onnxruntime-int8"]
     assert {time.engine for time in found.times} == {"eager", "onnxruntime"}
+
+
+@pytest.mark.parametrize("name", slow_but(INT8, "syno-cpp-int8"))
+@pytest.mark.parametrize("samples", [1, 5])
+def test_ranges_come_from_samples_in_batches_of_another_size(name: str, samples: int) -> None:
+    if not engine.available([name]):
+        pytest.skip(f"the inference engine {name} is not installed")
+    calibrated = engine.get(name).calibrated([EXAMPLE[:1]] * samples)
+    found = compare_engines({"net": small()}, EXAMPLE[:2], [calibrated], rounds=2)
+    assert found.failures == {}
+    (time,) = (each for each in found.times if each.engine == name)
+    assert time.error < 0.5
 
 
 def test_the_command_scores_networks_by_data() -> None:

@@ -56,8 +56,8 @@ class _OnnxEngine(Engine):
 
     def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
         """Return a call of the model of the network."""
-        samples = [one[None].numpy() for batch in self.samples for one in batch]
-        array, model = example.numpy(), self.model(net, example, samples or [example.numpy()])
+        samples = _of_size(self.samples or [example], len(example))
+        array, model = example.numpy(), self.model(net, example, samples)
         began = time.perf_counter()
         run = self.load(model, array, threads)
         load_s = time.perf_counter() - began
@@ -74,6 +74,14 @@ class _OnnxEngine(Engine):
     def load(self, model: _Model, example: Array, threads: int) -> Callable[[Array], list[Array]]:
         """Return a function that runs a model. UserError if it does not run."""
         raise NotImplementedError
+
+
+def _of_size(batches: Sequence[torch.Tensor], size: int) -> list[Array]:
+    """The samples of batches in batches of one size, which a model is for; none is left over."""
+    joined = torch.cat(list(batches))
+    joined = joined[: max(len(joined) // size * size, 1)]
+    filled = joined[torch.arange(max(len(joined), size)) % len(joined)]
+    return [each.numpy() for each in filled.split(size)]
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Adaptation(AdaptationResults):
         """
         from syno.codegen.export import export_network
         from syno.inference import quantize
-        from syno.inference.precision import AUTO, FLOAT32, INT8
+        from syno.inference.precision import AUTO, INT8
 
         best = self.best
         if name == self.original.name:
@@ -107,5 +107,5 @@ class Adaptation(AdaptationResults):
             )
         assert self.example is not None
         if precision in (INT8, AUTO) and format == "cpp-network":
-            net, precision = quantize(net, self.samples, formats=precision), FLOAT32
+            net = quantize(net, self.samples, formats=precision)  # it has its own precision
         return export_network(net, path, self.example, format=format, precision=precision)

@@ -46,7 +46,8 @@ def with_formats(
 
         def everywhere(form: str) -> QuantizedNetwork:
             formats = {name: FLOAT32 if name in kept else form for name in names}
-            return quantized(net, batches, keep=keep, formats=_without_reasons(formats))[0]
+            # Without integers there are no ranges that all samples would be needed for.
+            return quantized(net, samples, keep=keep, formats=_without_reasons(formats))[0]
 
         uniform = {INT8: whole} | {form: everywhere(form) for form in (FLOAT32, BFLOAT16)}
         advance(1)

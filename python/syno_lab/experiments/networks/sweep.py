@@ -104,9 +104,8 @@ class NetworksTimes:
     def engines(self) -> list[str]:
         """Those that something was measured in."""
         found = dict.fromkeys(name for visit, _ in self.visits for name in visit.engines)
-        return sorted(
-            found, key=lambda name: name not in ENGINES or ENGINES.index(name) - len(ENGINES)
-        )
+        usual = [name for name in ENGINES if name in found]
+        return [*usual, *(name for name in found if name not in ENGINES)]
 
     def alone(self, setting: Setting, network: str, engine: str) -> list[EngineTime | str]:
         """The times of an engine that was alone in its process, or why there is none."""
