@@ -14,6 +14,7 @@ import torch
 from click.testing import CliRunner
 from torch import nn
 
+from marks import slow_but
 from syno._core import UserError
 from syno.cli.main import cli
 from syno.engines import engine
