@@ -65,9 +65,10 @@ def drawn_sizes(operator: Operator, name: str, rng: random.Random) -> dict[str, 
         else:
             sizes[variable] = rng.choice((size, size, size + 2)) if variable == "k" else size
     try:
-        return sizes if operator.term_count(sizes) < MOST_TERMS else None
-    except UserError:
+        operator.shapes(sizes)
+    except UserError:  # such as an odd width with a stride of 2
         return None
+    return sizes if operator.term_count(sizes) < MOST_TERMS else None
 
 
 def cases(name: str, count: int, seed: int) -> Iterator[tuple[Operator, dict[str, int]]]:
@@ -76,10 +77,12 @@ def cases(name: str, count: int, seed: int) -> Iterator[tuple[Operator, dict[str
     found = 0
     for _ in range(50 * count):
         sizes = drawn_sizes(operator, name, rng)
-        if sizes is None or found == count:
-            continue
-        found += 1
-        yield operator, sizes
+        if sizes is not None:
+            found += 1
+            yield operator, sizes
+        if found == count:
+            return
+    raise AssertionError(f"only {found} of {count} sizes of {name} fit")
 
 
 def sparse(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray:

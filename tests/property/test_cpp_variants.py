@@ -129,6 +129,18 @@ def test_strided_convolutions(k, s):
     _check_all(kernels)
 
 
+def test_parts_of_a_merged_axis():
+    """Groups, channels and rows lie side by side, but six of twelve divide their addresses."""
+    operator = Operator.parse(
+        "y[n,o,h,w] = sum(a:k_0, i:C_in, b:k_1) x[n,h+a-k_0/2,o/C_out*C_in+i,w+b-k_1/2]"
+        " * w0[i,a,o/C_out,o mod C_out]",
+        input="[N, H, g*C_in, W]",
+        output="[N, g*C_out, H, W]",
+    )
+    sizes = {"k_0": 3, "g": 3, "k_1": 3, "C_in": 3, "C_out": 2, "H": 2, "N": 2, "W": 7}
+    _check_all([Emitted(Case(operator, sizes), Variant("scale+bias+hardswish", 3))])
+
+
 def test_a_linear_layer_over_tokens():
     case = with_sizes(ZOO["linear"], C_in=24, C_out=40, T=7)
     _check_all([Emitted(case, Variant("bias+gelu", 2)), Emitted(case, Variant(EVERYTHING, 1))])

@@ -38,6 +38,8 @@ class RowPrinter {
         for (Condition& condition : operand.conditions)
           condition.index = without(condition.index, rows.window);
       }
+      ensure(rows.tile < 0 || slides_[o] || is_linear(addresses_[o], rows.tile),
+             "rows: an address divides the tile");
       conditions_.push_back(std::move(operand.conditions));
     }
   }

@@ -123,10 +123,16 @@ void choose_tile(const LoopProgram& program, RowLoops& rows, std::size_t kept, b
   for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
     const int axis = static_cast<int>(a);
     if (!is_tile(program, rows, axis, only_weights)) continue;
-    const std::int64_t block = tile_block(rows.nest.axes[a].extent, most);
-    if (block < 2) continue;
-    rows.tile = split_rows(rows, axis, block);
-    return;
+    // A part of an axis may be in addresses as a quotient that the whole one is not in; parts of another size are not.
+    std::int64_t block = tile_block(rows.nest.axes[a].extent, most);
+    for (; block >= 2; block = tile_block(rows.nest.axes[a].extent, block - 1)) {
+      RowLoops tried = rows;
+      const int tile = split_rows(tried, axis, block);
+      if (!is_tile(program, tried, tile, only_weights)) continue;
+      rows = std::move(tried);
+      rows.tile = tile;
+      return;
+    }
   }
 }
 
@@ -205,6 +211,8 @@ std::optional<RowLoops> with_window(const LoopProgram& program, RowLoops rows, i
   rows.step = step;
   if (!is_window(program, rows)) return std::nullopt;
   rows.tile = split_rows(rows, axis, block);
+  // As of a tile.
+  if (!is_window(program, rows)) return std::nullopt;
   return rows;
 }
 
