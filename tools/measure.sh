@@ -16,12 +16,13 @@ FOUND="$(printf '%s,' examples/found/*.txt)"
 
 # Of each file: minutes on two cores, and the command, which prints the file.
 declare -A MINUTES=(
-  [network_engines]=10 [network_resnet18_batch8]=10 [network_resnet34]=12 [network_resnext]=10 [network_resnet_small]=4
+  [network_engines]=5 [network_teacher]=3 [network_resnet18_batch8]=10 [network_resnet34]=12 [network_resnext]=10 [network_resnet_small]=4
   [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
   [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=120
 )
 declare -A COMMAND=(
   [network_engines]="syno bench network --model resnet18 --binding g=4,s=2 --engines $ALL --picture docs/images/engines.png --json"
+  [network_teacher]="syno bench network $TEACHER --size 32 --operators none --threads 1 --data cifar10 --images 5000 --rounds 60 --engines $ALL,syno-cpp-auto --json"
   [network_resnet18_batch8]="syno bench network --model resnet18 --binding g=4,s=2 --batch 8 --engines $ALL --json"
   [network_resnet34]="syno bench network --model resnet34 --binding g=4,s=2 --engines $ALL --json"
   [network_resnext]="syno bench network --model resnext29_2x64d --operators none,operator-1 --binding g=4,s=2 --engines $ALL --json"
@@ -35,8 +36,9 @@ declare -A COMMAND=(
   [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --latency 0.35x --epochs 1 --rivals --final --max-drop 1.5 --store build/adaptation.db --name rivals --json"
 )
 # These write their file themselves.
-MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60
+MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60 MINUTES[network_formats]=25
 COMMAND[layers_resnet18]="syno bench layers --model resnet18 --operators operator-1,operator-2,stacked-conv,nas-pte-1 --threads 1 --engines $RIVALS,syno-cpp --tvm 64x56,256x14 --trials 64 --out build/measured/layers_resnet18.json"
+COMMAND[network_formats]="syno bench engines --networks resnet18,resnet50,mobilenet_v2,mobilenet_v3_small,efficientnet_b0,mobilenetv4_conv_small,regnetx_004,deit_tiny_patch16_224 --engines openvino,openvino-default,openvino-int8,syno-cpp,syno-cpp-bf16,syno-cpp-int8,syno-cpp-auto --batches 1 --threads 2 --passes 1 --out build/measured/network_formats.json"
 COMMAND[coverage]="syno bench coverage --out build/measured/coverage.json"
 COMMAND[call_overhead]="python bench/call_overhead.py --out build/measured/call_overhead.json"
 
