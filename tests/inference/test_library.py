@@ -485,6 +485,9 @@ MODELS = {
     "resnet-small": 32,
     "resnet34-small": 32,
     "cnn-small": 32,
+    "mobilenetv2-cifar": 32,
+    "mobilenetv3-cifar": 32,
+    "efficientnet-cifar": 32,
 }
 
 

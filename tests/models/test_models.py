@@ -11,6 +11,8 @@ from syno.network.models import build, describe, list_models, slots
 from syno.network.placeholder import Placeholder
 
 SMALL = [name for name in list_models() if describe(name).package is None]
+# Without depthwise convolutions, strides and squeezes.
+PLAIN = [name for name in SMALL if not name.endswith("-cifar")]
 SIZES = [(8, 1), (16, 3), (32, 3), (9, 1), (28, 1)]
 SMALLEST_MAP = {8: 4, 16: 4, 32: 8, 9: 4, 28: 7}
 
@@ -34,7 +36,7 @@ def test_a_network_scores_every_class_and_learns_through_every_weight(
         assert parameter.grad.abs().max() > 0, key
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize(("size", "channels"), SIZES)
 def test_every_convolution_keeps_the_size_of_a_map_of_at_least_4(
     name: str, size: int, channels: int

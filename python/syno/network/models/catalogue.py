@@ -63,6 +63,20 @@ def _small_resnet(name: str, blocks: tuple[int, ...], like: str) -> ModelInfo:
     )
 
 
+def _efficient(name: str, function: str, like: str, expansion: int) -> ModelInfo:
+    return ModelInfo(
+        name=name,
+        summary=f"small network with the blocks of {like}; slots are its 1x1 convolutions",
+        builder=_small("efficient", function),
+        rules=(conv2d(kernel=1, groups=1, name="body.*"),),
+        options={
+            "width": ModelOption(16, 4, 256, "channels of the first stage; the last has 4 times"),
+            "expansion": ModelOption(expansion, 1, 16, "channels inside of a block for each input"),
+        },
+        images=_SMALL,
+    )
+
+
 def _resnet(name: str, blocks: tuple[int, ...], preset: str | None, **more: object) -> ModelInfo:
     return ModelInfo(
         name=name,
@@ -118,6 +132,9 @@ MODELS = (
         },
         images=_SMALL,
     ),
+    _efficient("mobilenetv2-cifar", "mobilenet_v2", "MobileNetV2", 6),
+    _efficient("mobilenetv3-cifar", "mobilenet_v3", "MobileNetV3", 4),
+    _efficient("efficientnet-cifar", "efficientnet", "EfficientNet", 6),
     _resnet("resnet18", (2, 2, 2, 2), "paper/resnet18"),
     _resnet("resnet34", (3, 4, 6, 3), "paper/resnet34"),
     _resnet("resnet50", (3, 4, 6, 3), None),

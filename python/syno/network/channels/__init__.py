@@ -1,0 +1,1 @@
+"""Channels of a network that can be removed together, and networks without some of them."""
