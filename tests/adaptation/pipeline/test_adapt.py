@@ -397,11 +397,18 @@ def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeyp
     assert teachers == [found.original_net] * len(teachers) and len(teachers) > 4
 
 
+# NNCF clips values above the mean of what single samples reach.
 @pytest.mark.parametrize(
-    "name",
-    ["onnxruntime-int8", "syno-cpp-int8", pytest.param("openvino-int8", marks=pytest.mark.slow)],
+    ("name", "most"),
+    [
+        ("onnxruntime-int8", 0.15),
+        ("syno-cpp-int8", 0.15),
+        pytest.param("openvino-int8", 0.5, marks=pytest.mark.slow),
+    ],
 )
-def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(name, trained, data):
+def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(
+    name, most, trained, data
+):
     if not engine.available([name]):
         pytest.skip(f"the inference engine {name} is not installed")
     inputs = data.tensors[0]
@@ -412,7 +419,8 @@ def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(nam
     # An adaptation in bfloat16 calls it, and so quantizes it, under autocast.
     with torch.autocast("cpu", torch.bfloat16):
         found = net(inputs[64:128])
-    assert (found - expected).abs().max() < 0.15 * expected.abs().max()
+    assert (found - expected).abs().max() < most * expected.abs().max()
+    assert (found - expected).abs().median() < 0.03 * expected.abs().max()
     assert (found.argmax(1) == expected.argmax(1)).float().mean() > 0.95
     # Ranges of one sample with small numbers clip all others.
     narrow = Calibrated(engine.get(name), trained, example, [0.05 * samples[0][:1]], 1)

@@ -81,12 +81,10 @@ class Rivals:
         ]
         classic = self._everywhere_it_fits(_CLASSIC)
         if classic:
-            name = f"{_CLASSIC} everywhere"
+            everywhere = f"{_CLASSIC} everywhere"
             about = f"in {len(classic)} of {len(by_slot(self._kinds))} slots"
-            length = networks[0].name
-            steps.append(
-                (name, lambda: self._one_operator(name, about, classic, length, name)),
-            )
+            train = functools.partial(self._one_operator, everywhere, about, classic)
+            steps.append((everywhere, functools.partial(train, networks[0].name, everywhere)))
         for network, wanted in timed:
             steps.append(
                 (
