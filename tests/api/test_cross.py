@@ -55,6 +55,8 @@ def test_a_network_runs_on_another_processor(tmp_path: Path) -> None:
     [
         ("aarch64; rm -rf x", "is no target"),
         ("../aarch64-linux-gnu", "is no target"),
+        ("", "is no target"),
+        ("aarch64-linux-gnu -mcpu=a76 -o x", "perhaps a processor: 'aarch64-linux-gnu -mcpu="),
         ("mips64el-linux-none", "apt install g\\+\\+-mips64el-linux-none"),
     ],
 )

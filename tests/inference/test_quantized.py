@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ from torch.nn import functional
 import syno
 from marks import slow_but
 from syno import UserError
-from syno.codegen.export import export_network
+from syno.codegen.export import cross, export_network
+from syno.codegen.export.write import network_subject
 from syno.codegen.native import QUICK_FLAGS
 from syno.inference import quantize
 from syno.inference.codes import Codes
@@ -26,6 +29,7 @@ from syno.inference.library.source import emit
 from syno.inference.quantization import layers as quantized_layers
 from syno.operators import zoo
 from syno.operators.layer import Layer
+from syno.runs.helper_process import find_program
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 SIZE = 8
@@ -289,6 +293,34 @@ def test_code_for_other_processors_is_exact(name, flags, exact, tmp_path, monkey
     check_exact(net, tmp_path, shape)
 
 
+TRIPLE = "aarch64-linux-gnu"
+# Instructions of products of codes, by the options that have them.
+ARM = {"-march=armv8-a": "", "-mcpu=cortex-a76": "sdot", "-march=armv8.6-a": "usdot"}
+
+
+@pytest.mark.skipif(
+    find_program(f"{TRIPLE}-g++") is None or find_program("qemu-aarch64") is None,
+    reason=f"no cross compiler or emulator for {TRIPLE}",
+)
+@pytest.mark.parametrize("processor", slow_but(ARM, "-mcpu=cortex-a76"))
+@pytest.mark.parametrize("name", slow_but(CASES, "depthwise", "operator-1"))
+def test_code_for_arm_is_exact(name, processor, exact, tmp_path):
+    net, shape = case(name)
+    quantized = quantize(net, samples(6, *shape).split(3))
+    written = export_network(
+        quantized, tmp_path / "net", torch.zeros(1, *shape), format="cpp-network"
+    )
+    subject = network_subject(quantized, torch.zeros(1, *shape))
+    found = cross.check(written, subject, f"{TRIPLE} {processor}", tolerance=0)
+    assert found.passed, found.output
+    compiler = cross.cross_compiler(f"{TRIPLE} {processor}")
+    command = [*compiler, "-std=c++17", "-O3", "-S", str(written.code), "-o", "-"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    used = set(re.findall(r"^\s+(u?sdot)\s", text, re.MULTILINE))
+    # Words of four codes need as many channels.
+    assert used == ({ARM[processor]} - {""} if name != "odd" else set())
+
+
 class Tokens(nn.Module):
     """Linear layers of tokens, with channels last, and a mean."""
 
@@ -399,8 +431,8 @@ def test_it_is_written_as_cpp_network(tmp_path):
     written = export_network(quantized, tmp_path / "net", x, format="cpp-network")
     found = syno.inference.load(written.code)(x.numpy())
     np.testing.assert_allclose(found, quantized(x).numpy(), atol=0.05)
-    with pytest.raises(UserError, match="the format 'onnx' does not have the precision 'int8'"):
-        export_network(quantized, tmp_path / "net", x, format="onnx")
+    with pytest.raises(UserError, match="the format 'aoti' does not have the precision 'int8'"):
+        export_network(quantized, tmp_path / "net", x, format="aoti")
     with pytest.raises(UserError, match="the network has no ranges for int8"):
         export_network(net, tmp_path / "net", x, format="cpp-network", precision="int8")
     with pytest.raises(UserError, match="the network is quantized already"):

@@ -74,3 +74,10 @@ def difference(found: torch.Tensor, expected: torch.Tensor) -> float:
     if not b.numel():
         return 0.0
     return float((a - b).abs().max() / b.abs().max().clamp_min(1e-30))
+
+
+def relative_square(found: object, expected: object) -> float:
+    """The mean square of the difference of results, as a share of that of the expected ones."""
+    pairs = list(zip(tree_leaves(found), tree_leaves(expected), strict=True))
+    size = sum(float(b.square().sum()) for _, b in pairs) or 1.0
+    return sum(float((a - b).square().sum()) for a, b in pairs) / size

@@ -24,7 +24,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno._util.silence import quiet
 from syno.codegen.export.formats import ExportSubject
-from syno.codegen.export.programs import FORMATS, quietly, traced
+from syno.codegen.export.programs import Onnx, quietly, traced
 from syno.engines.engine import (
     DEFAULT_PRECISION,
     FLOAT32,
@@ -194,7 +194,7 @@ def _onnx(net: nn.Module, example: torch.Tensor, samples: Sequence[Array] | None
     with tempfile.TemporaryDirectory(prefix="syno-engine-") as folder:
         path = Path(folder) / "network.onnx"
         with quietly(), torch.autocast("cpu", enabled=False):
-            FORMATS["onnx"].save(traced(subject), path)
+            Onnx().save(traced(subject), path)
             if samples is not None:
                 path = _quantized(path, samples)
         return path.read_bytes()

@@ -69,7 +69,8 @@ class _Arguments(Options):
     )
     precision: str = option(
         "Number format that layers multiply in the format cpp-network: float32, bfloat16, int8 "
-        "with ranges from --data, or auto, which measures and chooses one for each layer.",
+        "with ranges from --data, or auto, which measures and chooses one for each layer. The "
+        "format onnx has int8, too.",
         "float32",
         metavar="NAME",
     )
@@ -79,8 +80,8 @@ class _Arguments(Options):
     )
     target: str | None = option(
         "Also compile the formats cpp and cpp-network for another processor, such as "
-        "aarch64-linux-gnu; for tvm-network, a target of TVM, such as "
-        "'llvm -mtriple=aarch64-linux-gnu'.",
+        "aarch64-linux-gnu or 'aarch64-linux-gnu -mcpu=cortex-a76'; for tvm-network, a target of "
+        "TVM, such as 'llvm -mtriple=aarch64-linux-gnu'.",
         None,
         metavar="TRIPLE",
     )

@@ -2,7 +2,8 @@
 
 The code has vectors of the width that the compiler's target has, such as those of NEON; nothing in
 it depends on the machine that wrote it. A target is a triple of GNU, such as aarch64-linux-gnu, as
-Debian names its cross compilers (g++-aarch64-linux-gnu) and qemu its emulators (qemu-user).
+Debian names its cross compilers (g++-aarch64-linux-gnu) and qemu its emulators (qemu-user), and
+perhaps the compiler's options for a processor, such as -mcpu=cortex-a76.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from syno.runs.files import write_whole
 from syno.runs.helper_process import find_program
 
 _TRIPLE = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+){1,3}")
+_PROCESSOR = re.compile(r"-m(arch|cpu|tune)=[a-z0-9.+_-]+")
 _FLAGS = ("-std=c++17", "-O3", "-fopenmp")
 _SECONDS = 300.0
 
@@ -84,22 +86,27 @@ int main(int, char** argv) {
 """
 
 
-def cross_compiler(target: str) -> str:
-    """The C++ compiler for a target.
+def cross_compiler(target: str) -> list[str]:
+    """The C++ compiler for a target, with its options for the processor.
 
     Raises:
-        UserError: the target is no triple, or its compiler is not installed.
+        UserError: the target is no triple with such options, or its compiler is not installed.
     """
-    if _TRIPLE.fullmatch(target) is None:
-        raise UserError(f"'{target}' is no target\n  expected: a triple, such as aarch64-linux-gnu")
-    found = find_program(f"{target}-g++")
+    triple, *processor = target.split() or [""]
+    if _TRIPLE.fullmatch(triple) is None or not all(map(_PROCESSOR.fullmatch, processor)):
+        raise UserError(
+            f"'{target}' is no target\n"
+            "  expected: a triple, such as aarch64-linux-gnu, and perhaps a processor: "
+            "'aarch64-linux-gnu -mcpu=cortex-a76'"
+        )
+    found = find_program(f"{triple}-g++")
     if found is None:
         raise UserError(
-            f"there is no C++ compiler for {target}: {target}-g++\n"
-            f"  what to do: `apt install g++-{target}` (Debian, Ubuntu), or export without "
+            f"there is no C++ compiler for {triple}: {triple}-g++\n"
+            f"  what to do: `apt install g++-{triple}` (Debian, Ubuntu), or export without "
             "--target, and compile the .cpp on the device"
         )
-    return found
+    return [found, *processor]
 
 
 def build(exported: Exported, target: str) -> Path:
@@ -108,7 +115,7 @@ def build(exported: Exported, target: str) -> Path:
     Raises:
         UserError: the compiler is not installed, or cannot compile it.
     """
-    library = exported.code.with_suffix(f".{target}.so")
+    library = exported.code.with_suffix(f".{target.split()[0]}.so")
     write_whole(
         library,
         lambda path: _compile(target, ["-fPIC", "-shared", str(exported.code)], path),
@@ -199,7 +206,7 @@ def _c_type(x: torch.Tensor) -> str:
 
 
 def _compile(target: str, arguments: Sequence[str], output: Path) -> None:
-    command = [cross_compiler(target), *_FLAGS, *arguments, "-o", str(output)]
+    command = [*cross_compiler(target), *_FLAGS, *arguments, "-o", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise UserError(f"{command[0]} cannot compile the code:\n{done.stderr[:4000]}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "torch": "syno.codegen.export.torch_files",
     "torch-export": "syno.codegen.export.programs",
-    "onnx": "syno.codegen.export.programs",
+    "onnx": "syno.inference.quantization.onnx_files",
     "aoti": "syno.codegen.export.programs",
     "cpp": "syno.codegen.export.cpp_files",
     "cpp-network": "syno.inference.library.files",

@@ -78,7 +78,8 @@ def export_network(
     afterwards, unless the network takes that of the example only. The format cpp-network also has
     the precision `bfloat16`, in which convolutions, linear layers and operators multiply bfloat16
     numbers; they add in float32, and all other numbers are float32. What `syno.quantize` returns is
-    written as cpp-network, in INT8. The other arguments and errors are those of `export`.
+    written in INT8, as cpp-network, or as onnx for a batch of one sample. The other arguments
+    and errors are those of `export`.
     """
     precision = getattr(net, "syno_precision", precision)  # that of syno.quantize
     chosen = formats.get(format, networks=True, fold_weights=fold_weights, precision=precision)

@@ -10,12 +10,13 @@ from torch import fx, nn
 from torch.utils._pytree import tree_leaves
 
 from syno._util.network_copy import copy_network
+from syno._util.trial_calls import relative_square
 from syno.inference.layer import TracedLayer
 from syno.inference.library.built import built
 from syno.inference.library.load import NetworkLibrary, StepSeconds
 from syno.inference.passes.layers import layers_of
 from syno.inference.precision import BFLOAT16, FLOAT32, INT8
-from syno.inference.quantization.network import QuantizedNetwork, quantized, relative_square
+from syno.inference.quantization.network import QuantizedNetwork, quantized
 
 # Calls of each library that the times of its steps are the least of.
 _CALLS = 24

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import fx, nn
-from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
+from torch.utils._pytree import tree_map, tree_map_only
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.tables import Table
+from syno._util.trial_calls import relative_square
 from syno.inference.passes.layers import layers_of
 from syno.inference.precision import BFLOAT16, INT8, PRECISIONS
 from syno.inference.prepare import prepare_sample
@@ -204,10 +205,3 @@ def _compared(
 
 def _root(squares: Sequence[float]) -> float:
     return math.sqrt(sum(squares) / len(squares))
-
-
-def relative_square(found: object, expected: object) -> float:
-    """The mean square of the difference of results, as a share of that of the expected ones."""
-    pairs = list(zip(tree_leaves(found), tree_leaves(expected), strict=True))
-    size = sum(float(b.square().sum()) for _, b in pairs) or 1.0
-    return sum(float((a - b).square().sum()) for a, b in pairs) / size

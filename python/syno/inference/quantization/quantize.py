@@ -31,7 +31,7 @@ def quantize(
     Operators in slots, convolutions and linear layers multiply integers of 8 bits: weights with a
     scale for each output channel, and data as codes with a scale and a zero for each tensor, which
     are those of least square error on the samples. Values between layers are stored as codes.
-    `syno.export.export_network` writes the result in the format cpp-network.
+    `syno.export.export_network` writes the result in the formats cpp-network and onnx.
 
     With `formats="auto"`, each layer multiplies float32, bfloat16 or integers: the formats whose
     measured latencies on this machine have the least sum, conversions between neighbours included,

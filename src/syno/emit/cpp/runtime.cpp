@@ -15,6 +15,8 @@ constexpr std::string_view kVectors = R"source(#include <cstdint>
 #endif
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 namespace {

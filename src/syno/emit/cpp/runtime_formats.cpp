@@ -356,8 +356,14 @@ struct Quads {
   static IntVector load_words(const float* from) { return load_ints(from); }
   static IntVector splat_word(Codes from) { return splat_int(from.at); }
   static IntVector splat_word(const float* from) { return splat_int(from); }
+#if defined(__ARM_FEATURE_DOTPROD) && !defined(__ARM_FEATURE_MATMUL_INT8)
+  // Both factors of a product are signed there: that of a code is code - 128.
+  static constexpr std::int32_t kOffset = 128;
+#else
+  static constexpr std::int32_t kOffset = 0;
+#endif
   static IntVector first(IntVector row_sums, Codes data) {
-    return -row_sums * static_cast<std::int32_t>(data.zero);
+    return -row_sums * (static_cast<std::int32_t>(data.zero) - kOffset);
   }
   static void add(IntVector& sum, IntVector data, IntVector weights) {
 #if defined(__AVX512VNNI__)
@@ -382,6 +388,11 @@ struct Quads {
                                            _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
     const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(d, 8), _mm256_srai_epi16(w, 8));
     sum = (IntVector)_mm256_add_epi32((__m256i)sum, _mm256_add_epi32(even, odd));
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+    sum = (IntVector)vusdotq_s32((int32x4_t)sum, (uint8x16_t)data, (int8x16_t)weights);
+#elif defined(__ARM_FEATURE_DOTPROD)
+    const int8x16_t codes = (int8x16_t)((BitVector)data ^ 0x80808080u);
+    sum = (IntVector)vdotq_s32((int32x4_t)sum, codes, (int8x16_t)weights);
 #else
     for (int part = 0; part < 4; ++part) {
       const IntVector code = (IntVector)((BitVector)data >> (8 * part) & 0xff);
