@@ -112,6 +112,13 @@ class Literal(nn.Module):
         return x.reshape(-1, 8, 6 * 6).mean(2)
 
 
+class Products(nn.Module):
+    """Products of channels with each other, which no weight reads."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.flatten(2) @ x.flatten(2).transpose(1, 2)
+
+
 class Attention(nn.Module):
     """Two heads, whose size comes from the shapes."""
 
@@ -168,6 +175,8 @@ def test_what_is_not_followed_is_kept() -> None:
     net = nn.Sequential(conv(3, 8), Literal(), nn.Linear(8, 2))
     assert groups_of(net, 3, 6, 6) == {}
     assert [g.name for g in followed_groups(net, (torch.zeros(2, 3, 6, 6),))] == ["0"]
+    tokens = nn.Sequential(nn.Linear(4, 8), Products(), nn.Linear(5, 3))
+    assert groups_of(tokens, 5, 4) == {}
     shared = conv(4, 4)
     assert (
         groups_of(nn.Sequential(conv(3, 4), shared, nn.ReLU(), shared, conv(4, 2)), 3, 6, 6) == {}

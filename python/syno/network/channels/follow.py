@@ -298,7 +298,7 @@ def _matmul(follower: Follower, node: fx.Node) -> Dims | None:
     x, y = follower.of(node.args[0]), follower.of(node.args[1])
     if len(x) != len(y) or len(x) < 2:
         return None
-    follower.meet(x[-1], y[-2])
+    follower.classes.keep((x[-1], y[-2]))  # a sum over channels without a weight
     batch = [follower.meet(a, b) for a, b in zip(x[:-2], y[:-2], strict=True)]
     return [*batch, x[-2], y[-1]]
 
