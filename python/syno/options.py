@@ -256,6 +256,9 @@ class AdaptOptions(Options):
         choices=("fit", "distance", "both"),
     )
     pairs: bool = option("Measure how slots depend on each other.", True)
+    widths: bool = option(
+        "Give a network fewer channels instead of operators where its outputs stay nearer.", True
+    )
     refit: bool = option("Fit the operators of a chosen network again, behind each other.", True)
     kernels: str | None = option(
         "What computes operators during the fine-tuning: PyTorch, or compiled C++.",

@@ -13,12 +13,13 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.adaptation.pipeline import fine_tuning
+from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.fine_tuning import without_dropout
 from syno.adaptation.pipeline.goals import Goal, goal
 from syno.adaptation.pipeline.journal import open_journal
 from syno.adaptation.pipeline.latency import NetworkLatency
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
-from syno.adaptation.pipeline.rivals.pruning import plain, pruned
+from syno.adaptation.pipeline.rivals.pruning import pruned
 from syno.adaptation.pipeline.scores import combined
 from syno.adaptation.pipeline.screening import best_fronts
 from syno.network import models

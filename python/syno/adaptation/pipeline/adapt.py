@@ -6,16 +6,18 @@ import dataclasses
 import functools
 import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from torch import nn
 
 from syno._util.declaration import takes
+from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import SLOTS, Goal, goal, limited_costs
 from syno.adaptation.pipeline.kinds import by_slot
+from syno.adaptation.pipeline.narrowing import Narrowed
 from syno.adaptation.pipeline.results import (
     CALIBRATION,
     AdaptedNetwork,
@@ -66,17 +68,21 @@ def _adapted(
     """Run all phases."""
     journal = run.journal
     scored = run.scored(operators, limited_costs(wanted[0]))
-    chosen = []
+    chosen: list[Selected | Narrowed] = []
     for number, goals in enumerate(wanted):
         run.progress("choice", number, len(wanted), name_of(goals))
         with journal.phase("choice"):
             over = run.budget.until("choice", 1.0 / (len(wanted) - number))
-            chosen.append(scored.selector.select(goals, run.refitting, over))
+            chosen.append(_nearest(run, scored, goals, over))
     run.progress("choice", len(wanted), len(wanted), "")
     networks = []
     for number, (goals, selected) in enumerate(zip(wanted, chosen, strict=True)):
         with journal.phase("fine-tuning"):
-            networks.append(_network(run, scored, goals, selected, len(chosen) - number))
+            left = len(chosen) - number
+            if isinstance(selected, Narrowed):
+                networks.append(_narrow_network(run, scored, goals, selected, left))
+            else:
+                networks.append(_network(run, scored, goals, selected, left))
     others: list[tuple[NetworkRow, nn.Module | None]] = []
     failures: dict[str, str] = {}
     if rivals:
@@ -105,6 +111,57 @@ def _adapted(
         samples=run.subject.inputs(CALIBRATION),
         score=run.subject.share_right if run.subject.has_classes else None,
     )
+
+
+def _nearest(
+    run: AdaptationRun, scored: Scored, goals: Sequence[Goal], over: Callable[[], bool]
+) -> Selected | Narrowed:
+    """The network for goals whose outputs are nearest to the original's, before it is trained.
+
+    UserError where neither operators nor fewer channels keep the goals.
+    """
+    narrow = run.narrowed(goals)
+    try:
+        selected = scored.selector.select(goals, run.refitting, over)
+    except UserError as error:
+        if narrow is None:
+            raise
+        run.note(f"{first_line(error)} with operators: {narrow.goal} has fewer channels instead")
+        return narrow
+    if narrow is None or selected.distance <= narrow.distance:
+        return selected
+    run.note(
+        f"{narrow.goal} has fewer channels: its outputs are nearer to the original's than those "
+        f"with operators ({narrow.distance:.3g} and {selected.distance:.3g})"
+    )
+    return narrow
+
+
+def _narrow_network(
+    run: AdaptationRun, scored: Scored, goals: Sequence[Goal], found: Narrowed, left: int
+) -> AdaptedNetwork:
+    """Fine-tune a network with fewer channels."""
+    narrowing = run.narrowing
+    assert narrowing is not None
+
+    def structure() -> nn.Module:
+        return narrowing.structure(found.widths)
+
+    fidelity = run.lengths.fidelity(found.goal, structure, left)
+    run.forecast(run.lengths.forecast(fidelity, left))
+    row, net = run.tuner.network(
+        found.goal,
+        "fewer channels",
+        lambda: narrowing.network(found.widths),
+        structure,
+        found.ratio,
+        fidelity,
+        run.told(f"fine-tuning {found.goal}"),
+    )
+    row = dataclasses.replace(row, macs=found.macs, params=found.params)
+    reached = tuple(_reached(each, scored.original, row, ()) for each in goals)
+    row = dataclasses.replace(row, goals=reached)
+    return AdaptedNetwork(row, (), net, narrowing.rows(found.widths))
 
 
 def _network(

@@ -7,16 +7,27 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
+from syno._util.network_copy import copy_network
 from syno.adaptation.activations import Activations
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
 from syno.adaptation.pipeline.screening import Fits
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.adaptation.slots import set_weights
+from syno.network.exchange import exchange
 from syno.network.placeholder import Placeholder, slots
 from syno.operators.layer import Layer
 
 Choice = Mapping[str, Candidate]
+
+
+def plain(net: nn.Module) -> nn.Module:
+    """A copy of a network in which original layers stand in place of slots."""
+    net = copy_network(net).eval().requires_grad_(True)
+    for slot in [module for module in net.modules() if isinstance(module, Placeholder)]:
+        assert slot.original is not None
+        exchange(slot, slot.original)
+    return net
 
 
 def empty(subject: AdaptationSubject, kinds: Mapping[str, Kind], choice: Choice) -> nn.Module:

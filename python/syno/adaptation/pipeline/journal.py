@@ -27,6 +27,8 @@ POOL = "pool"
 _LIMITED = "limited"
 # A setting that may differ when an adaptation is continued: further seeds are added.
 _FREE = "options.seeds"
+# Settings that adaptations of earlier versions lack, as they were then.
+_EARLIER = {"options.widths": "false"}
 # Plain values by their kind and key; those who store them know what they are.
 Findings: TypeAlias = dict[tuple[str, str], Any]
 Found = TypeVar("Found")
@@ -217,6 +219,8 @@ def _check_settings(name: str, found: Mapping[str, object], wanted: Mapping[str,
         {key: canonical_json(value) for key, value in flattened(each).items()}
         for each in (found, wanted)
     )
+    for key in _EARLIER.keys() & now.keys():
+        before.setdefault(key, _EARLIER[key])
     parts = [
         f"  {key}: {_shown(before, key)}, now {_shown(now, key)}"
         for key in dict.fromkeys([*before, *now])

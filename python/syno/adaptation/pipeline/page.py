@@ -11,7 +11,12 @@ from syno._util.json_types import JsonObject
 from syno._util.printable import printable
 from syno._util.tables import Table
 from syno.adaptation.pipeline.front import Series, axis_of, series
-from syno.adaptation.pipeline.results import AdaptationResults, microseconds, slots_table
+from syno.adaptation.pipeline.results import (
+    AdaptationResults,
+    microseconds,
+    slots_table,
+    widths_table,
+)
 from syno.engines.tables import engines_table
 from syno.report import markup
 from syno.report.charts import layout_of
@@ -36,6 +41,12 @@ _SLOTS_NOTE = (
 )
 
 
+_WIDTHS_NOTE = (
+    "The error is that of what the layers that read the channels compute, fitted again, relative "
+    "to the variance of their results, and summed over these layers."
+)
+
+
 def write_page(found: AdaptationResults, path: Path) -> Path:
     """Write the page. UserError if the file cannot be written."""
     write_text(path, render(found), "the report", "--report")
@@ -46,7 +57,7 @@ def render(found: AdaptationResults) -> markup.Markup:
     """The page with its style, script and chart."""
     figures = {"front-speedup": _front(found)}
     chart = markup.render("charts.html", charts=[("front-speedup", "Quality against latency")])
-    slots = markup.joined(_slots(found))
+    slots = _slots(found)
     seconds = Table.of(
         found.seconds.items(),
         ("phase", lambda item: item[0]),
@@ -55,8 +66,11 @@ def render(found: AdaptationResults) -> markup.Markup:
     sections = [
         _section("front", "Front", chart),
         _section("networks", "Networks", _table(found.table()), _NETWORKS_NOTE),
-        _section("slots", "Slots", slots, _SLOTS_NOTE),
     ]
+    if slots:
+        sections.append(_section("slots", "Slots", markup.joined(slots), _SLOTS_NOTE))
+    if widths := _widths(found):
+        sections.append(_section("channels", "Channels", markup.joined(widths), _WIDTHS_NOTE))
     if found.engines is not None:
         engines = _table(engines_table(found.engines))
         sections.append(_section("engines", "Inference engines", engines, _ENGINES_NOTE))
@@ -87,7 +101,7 @@ def _lead(found: AdaptationResults) -> dict[str, object]:
         "reached": "" if best is None else show(best.row.value),
         "original": show(found.original.value),
         "candidates": found.candidates,
-        "slots": len(found.networks[0].slots) if found.networks else 0,
+        "slots": max((len(each.slots) for each in found.networks), default=0),
         "missed": [
             f"The network {each.name} reaches {goal.text}"
             for each in found.networks
@@ -115,6 +129,17 @@ def _slots(found: AdaptationResults) -> list[markup.Markup]:
             table=_table(slots_table(each.slots)),
         )
         for each in found.networks
+        if not each.widths
+    ]
+
+
+def _widths(found: AdaptationResults) -> list[markup.Markup]:
+    return [
+        markup.render(
+            "adaptation-widths.html", name=each.name, table=_table(widths_table(each.widths))
+        )
+        for each in found.networks
+        if each.widths
     ]
 
 

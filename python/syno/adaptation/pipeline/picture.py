@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from syno._util import numbers
 from syno.adaptation.pipeline.front import axis_of, series
 from syno.adaptation.pipeline.pool import ORIGINAL
-from syno.adaptation.pipeline.results import AdaptationResults
+from syno.adaptation.pipeline.results import AdaptationResults, AdaptedNetwork
 from syno.runs.figures import load_matplotlib, save_figure
 
 if TYPE_CHECKING:
@@ -28,13 +29,17 @@ def save_picture(found: AdaptationResults, path: Path) -> Path:
     load_matplotlib()
     from matplotlib.figure import Figure
 
-    slots = found.networks[0].slots
-    width = 2.0 + 1.75 * len(found.networks)
-    height = max(4.4, 1.4 + 0.27 * len(slots))
-    figure = Figure(figsize=(6.4 + width, height), layout="constrained")
-    front, table = figure.subplots(1, 2, width_ratios=[6.4, width])
-    _front(front, found)
-    _slots(table, found)
+    filled = [each for each in found.networks if each.slots]
+    if not filled:
+        figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+        _front(figure.subplots(), found)
+    else:
+        width = 2.0 + 1.75 * len(filled)
+        height = max(4.4, 1.4 + 0.27 * len(filled[0].slots))
+        figure = Figure(figsize=(6.4 + width, height), layout="constrained")
+        front, table = figure.subplots(1, 2, width_ratios=[6.4, width])
+        _front(front, found)
+        _slots(table, filled)
     save_figure(figure, path, _DPI)
     return path
 
@@ -75,15 +80,13 @@ def _front(axes: Axes, found: AdaptationResults) -> None:
     axes.legend(frameon=False, fontsize=8)
 
 
-def _slots(axes: Axes, found: AdaptationResults) -> None:
+def _slots(axes: Axes, networks: Sequence[AdaptedNetwork]) -> None:
     """The operator in each slot, darker the less of the layer's latency it needs."""
-    slots = found.networks[0].slots
-    shares = [
-        [row.after_ms / max(row.before_ms, 1e-9) for row in each.slots] for each in found.networks
-    ]
+    slots = networks[0].slots
+    shares = [[row.after_ms / max(row.before_ms, 1e-9) for row in each.slots] for each in networks]
     columns = list(zip(*shares, strict=True))
     axes.imshow(columns, aspect="auto", cmap="Blues_r", vmin=-0.2, vmax=1.3)
-    for column, network in enumerate(found.networks):
+    for column, network in enumerate(networks):
         for place, row in enumerate(network.slots):
             share = shares[column][place]
             text = row.operator if row.operator == ORIGINAL else f"{row.operator} {share:.2f}x"
@@ -98,8 +101,8 @@ def _slots(axes: Axes, found: AdaptationResults) -> None:
                 color="white" if share < 0.45 else "black",
             )
     axes.set_xticks(
-        range(len(found.networks)),
-        [f"{each.name}\n{numbers.speedup(each.row.ratio or 1.0)}" for each in found.networks],
+        range(len(networks)),
+        [f"{each.name}\n{numbers.speedup(each.row.ratio or 1.0)}" for each in networks],
         fontsize=8,
     )
     axes.xaxis.tick_top()

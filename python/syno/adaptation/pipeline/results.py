@@ -51,6 +51,20 @@ class SlotRow:
 
 
 @dataclass(frozen=True)
+class WidthRow:
+    """A group of channels of a network with fewer of them.
+
+    group: the layer that makes them first; before, after: how many. error: of what the layers that
+    read them compute, fitted again, relative to the variance of their results, summed over them.
+    """
+
+    group: str
+    before: int
+    after: int
+    error: float
+
+
+@dataclass(frozen=True)
 class Reached:
     """What a network reached of a goal: shares of what the original needs.
 
@@ -106,11 +120,15 @@ class NetworkRow:
 
 @dataclass
 class AdaptedNetwork:
-    """A network with an operator of its own in each slot; net: fine-tuned, in evaluation mode."""
+    """A network with an operator of its own in each slot, or with fewer channels.
+
+    net: fine-tuned, in evaluation mode. Of `slots` and `widths` one is empty.
+    """
 
     row: NetworkRow
     slots: tuple[SlotRow, ...]
     net: nn.Module
+    widths: tuple[WidthRow, ...] = ()
 
     @property
     def name(self) -> str:
@@ -213,7 +231,10 @@ class AdaptationResults:
         found = [Section("Goals", facts=goals)]
         found.append(Section("Networks", f"  {self.study}", table=self.table()))
         for each in self.networks:
-            found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
+            if each.widths:
+                found.append(Section(f"Channels of {each.name}", table=widths_table(each.widths)))
+            else:
+                found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
         if self.engines is not None:
             from syno.engines.engine import without
             from syno.engines.tables import engines_table
@@ -242,6 +263,7 @@ class AdaptationResults:
             "networks": [
                 dataclasses.asdict(each.row)
                 | {"slots": [dataclasses.asdict(s) for s in each.slots]}
+                | {"widths": [dataclasses.asdict(w) for w in each.widths]}
                 for each in self.networks
             ],
             "best": None if best is None else best.name,
@@ -275,6 +297,17 @@ def slots_table(rows: Sequence[SlotRow]) -> Table:
         ("fit error>", lambda row: f"{row.error:.3f}"),
         ("from~?", lambda row: row.source),
         ("formula~?", lambda row: row.formula),
+    )
+
+
+def widths_table(rows: Sequence[WidthRow]) -> Table:
+    """The groups of channels of a network, for printing."""
+    return Table.of(
+        rows,
+        ("channels of", lambda row: row.group),
+        ("before>", lambda row: str(row.before)),
+        ("after>", lambda row: str(row.after)),
+        ("error>", lambda row: f"{row.error:.3f}"),
     )
 
 

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 
 import torch
 
+from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
+from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import InterleavedTimer
 from syno.adaptation.pipeline.length import Lengths
+from syno.adaptation.pipeline.narrowing import Narrowed, Narrowing
 from syno.adaptation.pipeline.pool import Candidate, CandidateDocument, candidates
 from syno.adaptation.pipeline.progress import AdaptationObserver, Progress, silent
 from syno.adaptation.pipeline.recorder import Recorder
@@ -79,6 +82,9 @@ class AdaptationRun:
         self.lengths = Lengths(self.tuner, budget, grows=grows)
         self.clock = InterleavedTimer(
             subject.original, subject.example, options.engine, options.threads, options.rounds
+        )
+        self.narrowing = (
+            Narrowing(subject, options, journal, self.clock) if options.widths else None
         )
 
     def scored(self, operators: Sequence[str | Operator], limited: Sequence[str]) -> Scored:
@@ -185,6 +191,17 @@ class AdaptationRun:
             self.clock,
             scope,
         )
+
+    def narrowed(self, goals: Sequence[Goal]) -> Narrowed | None:
+        """A network with fewer channels for goals; None where there is none, or none is wanted."""
+        if self.narrowing is None:
+            return None
+        try:
+            return self.narrowing.select(goals)
+        except UserError as error:
+            self.note(f"no network with fewer channels: {first_line(error)}")
+            self.narrowing = None
+            return None
 
     def forecast(self, text: str) -> None:
         """Tell a sentence about the time, if there is one."""

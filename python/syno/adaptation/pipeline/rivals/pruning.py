@@ -18,8 +18,6 @@ from torch.nn import functional
 
 from syno._util.errors import UserError, first_line
 from syno._util.network_copy import copy_network
-from syno.network.exchange import exchange
-from syno.network.placeholder import Placeholder
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 _SAME_MODULES = (nn.ReLU, nn.ReLU6, nn.SiLU, nn.Hardswish, nn.Identity, nn.Dropout)
@@ -63,15 +61,6 @@ class _Layers:
 
     of: dict[str, tuple[_Group, _Group, int]] = field(default_factory=dict)
     norms: dict[str, _Group] = field(default_factory=dict)
-
-
-def plain(net: nn.Module) -> nn.Module:
-    """A copy of a network in which original layers stand in place of slots."""
-    net = copy_network(net).eval().requires_grad_(True)
-    for slot in [module for module in net.modules() if isinstance(module, Placeholder)]:
-        assert slot.original is not None
-        exchange(slot, slot.original)
-    return net
 
 
 def pruned(net: nn.Module, share: float) -> nn.Module:

@@ -12,14 +12,14 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError, first_line
-from syno.adaptation.pipeline.assembly import assembled, empty
+from syno.adaptation.pipeline.assembly import assembled, empty, plain
 from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.pool import Candidate
 from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.results import CALIBRATION, AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
-from syno.adaptation.pipeline.rivals.pruning import plain, pruned
+from syno.adaptation.pipeline.rivals.pruning import pruned
 from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
 from syno.engines.calibrated import Calibrated
