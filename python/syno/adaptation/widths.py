@@ -21,6 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 from syno._util.errors import UserError
+from syno._util.hooks import removed_after
 from syno.network.channels.groups import ChannelGroup, without
 
 # Places of maps, drawn from all samples, whose values the sums are over.
@@ -43,6 +44,10 @@ class Elimination:
     group: ChannelGroup
     order: tuple[int, ...]
     errors: tuple[float, ...]
+
+    def removed(self, width: int) -> tuple[ChannelGroup, tuple[int, ...]]:
+        """The channels that go where so many stay."""
+        return self.group, self.order[: self.group.size - width]
 
     def without(self, count: int) -> float:
         """The error without the first `count` channels of the order."""
@@ -93,7 +98,7 @@ def narrowed(
                 f"the {size} channels of '{elimination.group.name}' cannot become {width}\n"
                 f"  expected: 1 to {size}"
             )
-        removed.append((elimination.group, elimination.order[: size - width]))
+        removed.append(elimination.removed(width))
     made = without(net, removed)
     kept = _kept_outputs(net, removed)
     norms = _norms_after(net, batches[0][:1])
@@ -165,11 +170,8 @@ def _recorded(net: nn.Module, name: str) -> Iterator[list[tuple[torch.Tensor, to
     def keep(_: nn.Module, inputs: tuple[torch.Tensor, ...], result: torch.Tensor) -> None:
         kept.append((inputs[0].clone(), result.clone()))
 
-    hook = net.get_submodule(name).register_forward_hook(keep)
-    try:
+    with removed_after([net.get_submodule(name).register_forward_hook(keep)]):
         yield kept
-    finally:
-        hook.remove()
 
 
 def _rows(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -338,12 +340,8 @@ def _norms_after(net: nn.Module, sample: torch.Tensor) -> dict[str, str]:
             hooks.append(module.register_forward_hook(layer(name)))
         elif isinstance(module, _NORMS):
             hooks.append(module.register_forward_pre_hook(norm(name)))
-    try:
-        with torch.no_grad():
-            net(sample)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with removed_after(hooks), torch.no_grad():
+        net(sample)
     return found
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.hooks import removed_after
 from syno._util.network_copy import copy_network
 from syno.measure.kernels import KernelRun, bench_kernels
 from syno.measure.timing import CPP
@@ -160,12 +161,8 @@ def slot_kinds(net: nn.Module, example: torch.Tensor) -> dict[str, SlotKind]:
         return note
 
     handles = [slot.register_forward_pre_hook(hook(name)) for name, slot in slots.items()]
-    try:
-        with torch.no_grad():
-            net(example)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with removed_after(handles), torch.no_grad():
+        net(example)
     rows = {row.name: row for row in layer_report(net).rows}
     found: dict[tuple[object, ...], SlotKind] = {}
     for name, slot in slots.items():

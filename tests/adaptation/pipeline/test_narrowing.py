@@ -111,6 +111,11 @@ def test_the_network_nearest_to_the_original_is_chosen(
     assert network.row.macs <= 0.6 * found.original.macs
 
 
+def test_a_goal_that_the_original_keeps_is_no_reason_for_fewer_channels(trained, data):
+    found = adapted(trained, data, "sqlite://", macs="1x", options=options(widths=True))
+    assert found.networks[0].slots and not found.networks[0].widths
+
+
 def test_several_goals_at_once(trained, data, no_operators):
     found = adapted(
         trained, data, "sqlite://", macs="0.8x", params="0.5x", options=options(widths=True)

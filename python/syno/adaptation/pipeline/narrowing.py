@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from syno._util.hooks import removed_after
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.goals import SLOTS, Goal
 from syno.adaptation.pipeline.journal import AdaptationJournal
@@ -125,14 +126,8 @@ class Narrowing:
 
     def structure(self, widths: Mapping[str, int]) -> nn.Module:
         """The network with these widths and any weights."""
-        return without(
-            self._original,
-            [
-                (e.group, e.order[: e.group.size - widths[name]])
-                for name, e in self._eliminations.items()
-                if name in widths
-            ],
-        )
+        found = self._eliminations
+        return without(self._original, [found[name].removed(w) for name, w in widths.items()])
 
     def _found(self, name: str, goals: Sequence[Goal]) -> dict[str, Any] | None:
         limits = {
@@ -152,6 +147,8 @@ class Narrowing:
             if timed is None:
                 return None
             widths, ratio = timed
+        if not widths:  # the original keeps all goals
+            return None
         net = self.network(widths)
         if not times:
             ratio = self._clock.ratio(net)
@@ -187,8 +184,7 @@ class Narrowing:
         Greedy: the step of the least error for what it saves of what is above its limit.
         """
         widths = {name: e.group.size for name, e in self._eliminations.items()}
-        removed = self._removed({})
-        costs = self._costs.of(removed)
+        costs = self._costs.whole
 
         def over() -> list[str]:
             return [name for name, limit in limits.items() if costs[name] > limit]
@@ -282,10 +278,6 @@ def _places(net: nn.Module, example: torch.Tensor) -> dict[str, int]:
         for name, module in net.named_modules()
         if isinstance(module, layers)
     ]
-    try:
-        with torch.no_grad():
-            net(example)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with removed_after(hooks), torch.no_grad():
+        net(example)
     return found
