@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from syno.adaptation.pipeline import narrowing, run
 from syno.adaptation.pipeline.latency import InterleavedTimer
 from syno.adaptation.pipeline.selection import Selector
 from syno.codegen.export import export_network
+from syno.network.surgery import layer_report
 
 from .conftest import adapted, options
 
@@ -114,6 +116,25 @@ def test_the_network_nearest_to_the_original_is_chosen(
 def test_a_goal_that_the_original_keeps_is_no_reason_for_fewer_channels(trained, data):
     found = adapted(trained, data, "sqlite://", macs="1x", options=options(widths=True))
     assert found.networks[0].slots and not found.networks[0].widths
+
+
+def test_macs_of_other_operations_count(trained, data, monkeypatch, no_operators):
+    """As many as those of the layers: then half of all is none of the layers."""
+
+    def more(template):
+        found = layer_report(template)
+        return SimpleNamespace(macs=2 * found.macs, params=found.params)
+
+    for module in (run, narrowing):
+        monkeypatch.setattr(module, "layer_report", more)
+    found = adapted(trained, data, "sqlite://", macs="0.8x", options=options(widths=True))
+    (network,) = found.networks
+    layers = macs(trained)
+    assert found.original.macs == 2 * layers
+    assert network.row.macs == pytest.approx(layers + macs(network.net))
+    assert 0.7 * 2 * layers < network.row.macs <= 0.8 * 2 * layers
+    with pytest.raises(UserError, match="the goal is out of reach"):
+        adapted(trained, data, "sqlite://", macs="0.5x", options=options(widths=True))
 
 
 def test_several_goals_at_once(trained, data, no_operators):

@@ -28,6 +28,7 @@ from syno.adaptation.pipeline.selection import name_of
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.adaptation.widths import Elimination, eliminations, narrowed
 from syno.network.channels.groups import channel_groups, without
+from syno.network.surgery import layer_report
 from syno.options import AdaptOptions
 from syno.study.fronts import LATENCY, MACS, PARAMS
 
@@ -98,6 +99,15 @@ class Narrowing:
     def _costs(self) -> _Costs:
         return _Costs(self._original, self._subject.example)
 
+    @cached_property
+    def _rest(self) -> dict[str, float]:
+        """What is not of layers, such as products of attention, and stays."""
+        report, whole = layer_report(self._subject.network.template), self._costs.whole
+        return {
+            MACS: (report.macs or 0) - whole[MACS],
+            PARAMS: (report.params or 0) - whole[PARAMS],
+        }
+
     def select(self, goals: Sequence[Goal]) -> Narrowed | None:
         """The network for limits on some resources; None where no widths keep them.
 
@@ -130,8 +140,10 @@ class Narrowing:
         return without(self._original, [found[name].removed(w) for name, w in widths.items()])
 
     def _found(self, name: str, goals: Sequence[Goal]) -> dict[str, Any] | None:
+        rest = self._rest
         limits = {
-            goal.resource: goal.limit(self._costs.whole[goal.resource])
+            goal.resource: goal.limit(self._costs.whole[goal.resource] + rest[goal.resource])
+            - rest[goal.resource]
             for goal in goals
             if goal.resource != LATENCY
         }
@@ -154,8 +166,8 @@ class Narrowing:
             ratio = self._clock.ratio(net)
         distance = self._subject.quality(net, _MORE * self._options.score_images).divergence
         costs = self._costs.of(self._removed(widths))
-        made = Narrowed(name, widths, ratio, distance, round(costs[MACS]), round(costs[PARAMS]))
-        return dataclasses.asdict(made)
+        macs, params = (round(costs[each] + rest[each]) for each in (MACS, PARAMS))
+        return dataclasses.asdict(Narrowed(name, widths, ratio, distance, macs, params))
 
     def _of_latency(
         self, limits: Mapping[str, float], wanted: float
