@@ -26,6 +26,7 @@ from syno.engines.engine import (
 from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
 from syno.inference.library.load import compiled
+from syno.inference.quantization.network import QuantizedNetwork
 
 
 class SynoEngine(Engine):
@@ -55,7 +56,8 @@ class SynoEngine(Engine):
 class Library(Engine):
     """The export format cpp-network: the network as C++ that does not use PyTorch.
 
-    samples: batches that the ranges of INT8 come from; without any, the example.
+    samples: batches that the ranges of INT8 come from; without any, the example. A network that
+    `syno.quantize` returned keeps its ranges and formats.
     """
 
     own = True
@@ -86,8 +88,9 @@ class Library(Engine):
         ):
             precision = self.precision
             if self._of_samples:
-                samples = [x.clone() for x in self._samples] or [example.clone()]
-                net = inference.quantize(net, samples, formats=precision)
+                if not isinstance(net, QuantizedNetwork):
+                    samples = [x.clone() for x in self._samples] or [example.clone()]
+                    net = inference.quantize(net, samples, formats=precision)
                 precision = INT8
             subject = ExportSubject(
                 net,

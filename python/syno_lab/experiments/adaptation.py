@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.assembly import assembled
+from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
 from syno.adaptation.pipeline.source import AdaptationSource
 from syno.store.environment import capture_environment
@@ -104,7 +105,7 @@ def rank_predictors(
         UserError: as `syno.adapt`, and if there are fewer different assignments.
     """
     with started(source, given) as run:
-        scored = run.scored(given.operators, [LATENCY])
+        scored = run.scored(given.operators, [[Goal(LATENCY, share=1.0)]])
         choices = _drawn(scored, assignments, given.seed)
         found = []
         for number, choice in enumerate(choices):

@@ -16,13 +16,12 @@ from torch.utils.data import TensorDataset
 import syno
 from marks import slow_but
 from syno import UserError
-from syno.adaptation.pipeline import adapt as pipeline
-from syno.adaptation.pipeline import fine_tuning, page, screening
+from syno.adaptation.pipeline import fine_tuning, networks, page, screening
 from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.results import NetworkRow, Reached, SlotRow
 from syno.adaptation.pipeline.rivals import rivals
 from syno.engines import engine
-from syno.engines.calibrated import Calibrated
+from syno.engines.engine_network import EngineNetwork
 from syno.inference import load
 from syno.store import Store
 from syno.study.evaluate import engines
@@ -92,7 +91,7 @@ def test_what_is_reached_is_a_share_of_what_the_original_needs(goal, wanted, rea
     original = NetworkRow("original", "", 0.9, latency_ms=4.0, macs=1000, params=50)
     row = NetworkRow("a", "", 0.9, ratio=0.363, latency_ms=1.452, macs=400, params=30)
     slots = [SlotRow("s", "", "", "", "", 4.0, 2.0, 1, 1, 0.0)] * 2
-    found = pipeline._reached(goal, original, row, slots)
+    found = networks._reached(goal, original, row, slots)
     assert found == Reached(goal.resource, pytest.approx(wanted), pytest.approx(reached))
 
 
@@ -161,7 +160,7 @@ def test_a_half_trained_network_continues_without_another_fit(trained, data, tmp
     def again(*_, **__):
         raise AssertionError("the operators are fitted again")
 
-    monkeypatch.setattr(pipeline, "assembled", again)
+    monkeypatch.setattr(networks, "assembled", again)
     (network,) = adapt(trained, data, store, **given).networks
     assert network.row.value > 0.7
     (file,) = tmp_path.rglob("*.safetensors")
@@ -369,7 +368,7 @@ def test_an_unknown_option_names_its_group():
 @pytest.mark.slow
 def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeypatch):
     monkeypatch.setattr(rivals, "_ENGINES", ("channels-last",))
-    monkeypatch.setattr(rivals, "_INT8_ENGINES", ())
+    monkeypatch.setattr(rivals, "_FORMATS", ())
     teachers = []
     train = fine_tuning.train
 
@@ -413,7 +412,7 @@ def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(
         pytest.skip(f"the inference engine {name} is not installed")
     inputs = data.tensors[0]
     samples, example = list(inputs[:64].split(32)), inputs[:1]
-    net = Calibrated(engine.get(name), trained, example, samples, 1)
+    net = EngineNetwork(engine.get(name), trained, example, samples, 1)
     with torch.no_grad():
         expected = trained(inputs[64:128])
     # An adaptation in bfloat16 calls it, and so quantizes it, under autocast.
@@ -423,7 +422,7 @@ def test_int8_of_another_engine_is_calibrated_on_samples_and_has_an_accuracy(
     assert (found - expected).abs().median() < 0.03 * expected.abs().max()
     assert (found.argmax(1) == expected.argmax(1)).float().mean() > 0.95
     # Ranges of one sample with small numbers clip all others.
-    narrow = Calibrated(engine.get(name), trained, example, [0.05 * samples[0][:1]], 1)
+    narrow = EngineNetwork(engine.get(name), trained, example, [0.05 * samples[0][:1]], 1)
     assert (narrow(inputs[64:128]) - expected).abs().max() > 0.3 * expected.abs().max()
     assert torch.equal(net.once(), net(example))
 
@@ -497,6 +496,80 @@ def test_the_networks_are_timed_in_several_engines(found, tmp_path):
     assert found.to_json()["engines"] is None
     with pytest.raises(UserError, match="there is no inference engine 'fast'"):
         timed.compare(["fast"])
+
+
+def test_a_network_that_is_no_answer_is_marked_and_never_the_best(found):
+    (network,) = found.networks
+    base = found.original.value
+
+    def marks(**changes):
+        row = dataclasses.replace(network.row, value=base, ratio=0.5, **changes)
+        one = dataclasses.replace(network, row=row)
+        given = dataclasses.replace(found, networks=[one], max_drop=2.0)
+        assert (given.best is None) == bool(given.marks(row))
+        columns = given.table().names()
+        assert ("but" in columns) == bool(given.marks(row))
+        return given.marks(row)
+
+    latency = Reached("latency", 0.5, 0.524)
+    assert marks(goals=(latency,)) == []
+    assert marks(goals=(Reached("latency", 0.5, 0.526),)) == ["misses its goal of 0.5x"]
+    row = dataclasses.replace(network.row, goals=(latency,))
+    given = dataclasses.replace(found, max_drop=2.0)
+    worse = dataclasses.replace(row, value=base - 0.021, ratio=0.5)
+    assert given.marks(worse) == ["loses more than 2.0 points"]
+    slow = dataclasses.replace(row, value=base, ratio=1.01)
+    assert given.marks(slow) == ["is no faster than the original"]
+    # Fewer parameters may be wanted at any latency.
+    small = dataclasses.replace(slow, goals=(Reached("params", 0.5, 0.4),))
+    assert given.marks(small) == []
+
+
+def test_a_goal_out_of_reach_is_a_row_beside_those_that_are_not(trained, data, tmp_path):
+    notes = []
+    found = adapt(
+        trained,
+        data,
+        str(tmp_path / "runs.db"),
+        macs=["0.001x", "0.6x"],
+        progress=lambda phase, done, total, text: notes.append(text) if phase == "note" else None,
+    )
+    assert [each.name for each in found.networks] == ["macs 0.6x"]
+    ((name, least),) = found.unreached.items()
+    assert name == "macs 0.001x" and least.startswith("macs: the least possible is 0.")
+    assert f"the goal {name} is out of reach: {least}" in notes
+    assert [(row.name, row.value) for row in found.rows if row.about == "out of reach"] == [
+        (name, None)
+    ]
+    assert (name, f"out of reach: {least}") in found.sections()[0].facts
+    assert found.to_json()["unreached"] == {name: least}
+    assert f"The goal {name} is out of reach: {least}." in page.render(found)
+    assert any(row[0] == name for row in found.table().rows)
+
+
+def test_what_operators_will_hardly_reach_is_said_before_the_fits(trained, data, tmp_path):
+    told = []
+
+    def stop(phase, done, total, text):
+        told.append((phase, text))
+        if phase == "fits":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        adapt(
+            trained,
+            data,
+            str(tmp_path / "runs.db"),
+            macs=None,
+            latency=["0.01x", "1x"],
+            progress=stop,
+        )
+    (note,) = [text for phase, text in told if phase == "note"]
+    assert re.fullmatch(
+        r"operators will hardly reach 0\.01x: with the fastest in each slot, the latency would be "
+        r"about \d\.\d\dx",
+        note,
+    )
 
 
 def test_an_adaptation_that_loses_too_much_has_no_best(found):

@@ -14,7 +14,7 @@ import syno
 from syno import UserError
 from syno.adaptation.pipeline import narrowing, run
 from syno.adaptation.pipeline.latency import InterleavedTimer
-from syno.adaptation.pipeline.selection import Selector
+from syno.adaptation.pipeline.selection import OutOfReachError, Selector
 from syno.codegen.export import export_network
 from syno.network.surgery import layer_report
 
@@ -22,13 +22,13 @@ from .conftest import adapted, options
 
 
 def macs(net: nn.Module) -> float:
-    return narrowing._Costs(net, torch.zeros(1, 4, 8, 8)).whole["macs"]
+    return narrowing._Costs(net, torch.zeros(1, 4, 8, 8), {}).whole["macs"]
 
 
 @pytest.fixture
 def no_operators(monkeypatch):
     def refuse(*_):
-        raise UserError("the goal is out of reach\n  macs: the least possible is 0.9x")
+        raise OutOfReachError("0.1x", ["macs: the least possible is 0.9x"])
 
     monkeypatch.setattr(Selector, "select", refuse)
 
@@ -133,7 +133,7 @@ def test_macs_of_other_operations_count(trained, data, monkeypatch, no_operators
     assert found.original.macs == 2 * layers
     assert network.row.macs == pytest.approx(layers + macs(network.net))
     assert 0.7 * 2 * layers < network.row.macs <= 0.8 * 2 * layers
-    with pytest.raises(UserError, match="the goal is out of reach"):
+    with pytest.raises(UserError, match="the goal 0.1x is out of reach"):
         adapted(trained, data, "sqlite://", macs="0.5x", options=options(widths=True))
 
 
@@ -169,5 +169,5 @@ def test_what_cannot_be_narrowed_is_said(trained, data, monkeypatch):
 
 
 def test_out_of_reach_for_both(trained, data, no_operators):
-    with pytest.raises(UserError, match="the goal is out of reach"):
+    with pytest.raises(UserError, match="the goal 0.1x is out of reach"):
         adapted(trained, data, "sqlite://", macs="0.001x", options=options(widths=True))

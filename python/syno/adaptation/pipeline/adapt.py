@@ -11,23 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from torch import nn
 
 from syno._util.declaration import takes
-from syno._util.errors import UserError, first_line
+from syno._util.errors import first_line
 from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.arguments import AdaptationArguments
-from syno.adaptation.pipeline.assembly import assembled, empty
-from syno.adaptation.pipeline.goals import SLOTS, Goal, goal, limited_costs
-from syno.adaptation.pipeline.kinds import by_slot
+from syno.adaptation.pipeline.goals import SLOTS, Goal, goal
 from syno.adaptation.pipeline.narrowing import Narrowed
-from syno.adaptation.pipeline.results import (
-    CALIBRATION,
-    AdaptedNetwork,
-    NetworkRow,
-    Reached,
-    SlotRow,
-)
+from syno.adaptation.pipeline.networks import network_of
+from syno.adaptation.pipeline.results import CALIBRATION, AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
-from syno.adaptation.pipeline.selection import Selected, name_of
+from syno.adaptation.pipeline.selection import OutOfReachError, Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
+from syno.engines.engine_network import EngineNetwork
 from syno.operators.operator import Operator
 from syno.store.environment import capture_environment
 from syno.study.fronts import LATENCY, MACS, PARAMS
@@ -47,13 +41,16 @@ def adapt(given: AdaptationArguments) -> Adaptation:
 
     Raises:
         UserError: the network does not fit the data or is not better than a guess, no layer can be
-            replaced, or a goal is out of reach; the message says what the least possible is.
+            replaced, or all goals are out of reach; the message says what the least possible is.
     """
     goals = _goals(given.latency, given.slots, given.macs, given.params)
     grows = _has_usual_length(given.fidelity)
     with started(checked_source(given), given, grows=grows) as run:
         found = _adapted(run, goals, given.operators, rivals=given.rivals, final=given.final)
-    found.max_drop = given.max_drop
+        found.max_drop = given.max_drop
+        for each in found.networks:
+            if marks := found.marks(each.row):
+                run.note(f"the network {each.name} {' and '.join(marks)}")
     return found
 
 
@@ -67,29 +64,34 @@ def _adapted(
 ) -> Adaptation:
     """Run all phases."""
     journal = run.journal
-    scored = run.scored(operators, limited_costs(wanted[0]))
-    chosen: list[Selected | Narrowed] = []
+    scored = run.scored(operators, wanted)
+    chosen: list[tuple[Sequence[Goal], Selected | Narrowed]] = []
+    unreached: dict[str, str] = {}
     for number, goals in enumerate(wanted):
         run.progress("choice", number, len(wanted), name_of(goals))
         with journal.phase("choice"):
             over = run.budget.until("choice", 1.0 / (len(wanted) - number))
-            chosen.append(_nearest(run, scored, goals, over))
+            try:
+                chosen.append((goals, _nearest(run, scored, goals, over)))
+            except OutOfReachError as error:
+                if len(unreached) + 1 == len(wanted):
+                    raise
+                run.note(f"{first_line(error)}: {error.nearest}")
+                unreached[name_of(goals)] = error.nearest
     run.progress("choice", len(wanted), len(wanted), "")
     networks = []
-    for number, (goals, selected) in enumerate(zip(wanted, chosen, strict=True)):
+    for number, (goals, selected) in enumerate(chosen):
         with journal.phase("fine-tuning"):
-            left = len(chosen) - number
-            if isinstance(selected, Narrowed):
-                networks.append(_narrow_network(run, scored, goals, selected, left))
-            else:
-                networks.append(_network(run, scored, goals, selected, left))
+            networks.append(network_of(run, scored, goals, selected, len(chosen) - number))
     others: list[tuple[NetworkRow, nn.Module | None]] = []
     failures: dict[str, str] = {}
     if rivals:
         from syno.adaptation.pipeline.rivals.rivals import Rivals
 
         with journal.phase("rivals"):
-            others, failures = Rivals(run, scored).rows(networks, wanted, run.told("rivals"))
+            others, failures = Rivals(run, scored).rows(
+                networks, [goals for goals, _ in chosen], run.told("rivals")
+            )
     original = scored.original
     if final:
         with journal.phase("test split"):
@@ -99,6 +101,7 @@ def _adapted(
         objective=run.subject.objective,
         original=original,
         networks=networks,
+        unreached=unreached,
         rivals=[row for row, _ in others],
         seconds=dict(journal.seconds),
         hours=run.budget.hours,
@@ -118,12 +121,12 @@ def _nearest(
 ) -> Selected | Narrowed:
     """The network for goals whose outputs are nearest to the original's, before it is trained.
 
-    UserError where neither operators nor fewer channels keep the goals.
+    OutOfReachError where neither operators nor fewer channels keep the goals.
     """
-    narrow = run.narrowed(goals)
+    narrow = run.narrowed(goals, over)
     try:
         selected = scored.selector.select(goals, run.refitting, over)
-    except UserError as error:
+    except OutOfReachError as error:
         if narrow is None:
             raise
         run.note(f"{first_line(error)} with operators: {narrow.goal} has fewer channels instead")
@@ -137,77 +140,6 @@ def _nearest(
     return narrow
 
 
-def _narrow_network(
-    run: AdaptationRun, scored: Scored, goals: Sequence[Goal], found: Narrowed, left: int
-) -> AdaptedNetwork:
-    """Fine-tune a network with fewer channels."""
-    narrowing = run.narrowing
-    assert narrowing is not None
-
-    def structure() -> nn.Module:
-        return narrowing.structure(found.widths)
-
-    fidelity = run.lengths.fidelity(found.goal, structure, left)
-    run.forecast(run.lengths.forecast(fidelity, left))
-    row, net = run.tuner.network(
-        found.goal,
-        "fewer channels",
-        lambda: narrowing.network(found.widths),
-        structure,
-        found.ratio,
-        fidelity,
-        run.told(f"fine-tuning {found.goal}"),
-    )
-    row = dataclasses.replace(row, macs=found.macs, params=found.params)
-    reached = tuple(_reached(each, scored.original, row, ()) for each in goals)
-    row = dataclasses.replace(row, goals=reached)
-    return AdaptedNetwork(row, (), net, narrowing.rows(found.widths))
-
-
-def _network(
-    run: AdaptationRun, scored: Scored, goals: Sequence[Goal], selected: Selected, left: int
-) -> AdaptedNetwork:
-    """Fine-tune a network; left: how many are not fine-tuned yet, with this one."""
-    choice = scored.selector.candidates(selected.choice)
-
-    def build() -> nn.Module:
-        return assembled(run.subject, scored.kinds, choice, scored.fits, refit=run.refitting)
-
-    def structure() -> nn.Module:
-        return empty(run.subject, scored.kinds, choice)
-
-    fidelity = run.lengths.fidelity(selected.goal, structure, left)
-    run.forecast(run.lengths.forecast(fidelity, left))
-    row, net = run.tuner.network(
-        selected.goal,
-        "an operator for each slot",
-        build,
-        structure,
-        selected.ratio,
-        fidelity,
-        run.told(f"fine-tuning {selected.goal}"),
-    )
-    costs = scored.selector.costs(selected.choice)
-    row = dataclasses.replace(row, macs=round(costs[MACS]), params=round(costs[PARAMS]))
-    slots = _slot_rows(scored, selected)
-    reached = tuple(_reached(each, scored.original, row, slots) for each in goals)
-    return AdaptedNetwork(dataclasses.replace(row, goals=reached), slots, net)
-
-
-def _reached(
-    goal: Goal, original: NetworkRow, row: NetworkRow, slots: Sequence[SlotRow]
-) -> Reached:
-    """What a network reached of a goal."""
-    before, after = {
-        LATENCY: (original.latency_ms, row.latency_ms),
-        SLOTS: (sum(each.before_ms for each in slots), sum(each.after_ms for each in slots)),
-        MACS: (original.macs, row.macs),
-        PARAMS: (original.params, row.params),
-    }[goal.resource]
-    assert before and after is not None
-    return Reached(goal.resource, goal.limit(before) / before, after / before)
-
-
 def _final(
     run: AdaptationRun,
     original: NetworkRow,
@@ -216,11 +148,13 @@ def _final(
 ) -> tuple[NetworkRow, list[AdaptedNetwork], list[tuple[NetworkRow, nn.Module | None]]]:
     """Measure everything on the test split, once."""
 
-    def tested(row: NetworkRow, net: nn.Module) -> NetworkRow:
+    def tested(row: NetworkRow, net: nn.Module, *, trained: bool = True) -> NetworkRow:
         found = []
         for number, one in enumerate([net, *run.tuner.others(row.name)]):
             key = row.name if number == 0 else f"{row.name}, seed {run.seed + number}"
-            test = functools.partial(run.source.test, one)
+            name = row.name if row is original else f"{row.name} {run.seed + number}"
+            delivered = run.delivery.delivered(name, one) if trained else one
+            test = functools.partial(run.source.test, delivered)
             value: float | None = run.journal.once("test", key, test)
             if value is None:  # data without a test split
                 return row
@@ -230,32 +164,12 @@ def _final(
     first = tested(original, run.subject.original)
     for each in networks:
         each.row = tested(each.row, each.net)
-    rows = [(row if net is None else tested(row, net), net) for row, net in others]
+    rows: list[tuple[NetworkRow, nn.Module | None]] = []
+    for row, net in others:
+        if net is not None:
+            row = tested(row, net, trained=not isinstance(net, EngineNetwork))
+        rows.append((row, net))
     return first, networks, rows
-
-
-def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
-    of_slot = by_slot(scored.kinds)
-    rows = []
-    for slot, entries in scored.selector.entries.items():
-        entry = scored.selector.entry(slot, selected.choice[slot])
-        chosen = entry.candidate
-        rows.append(
-            SlotRow(
-                slot=slot,
-                layer=of_slot[slot].layer,
-                operator=chosen.name,
-                formula=chosen.operator.formula() if chosen.is_operator else "",
-                text=chosen.text,
-                source=chosen.source,
-                before_ms=entries[0].latency_ms,
-                after_ms=entry.latency_ms,
-                macs_before=entries[0].macs,
-                macs_after=entry.macs,
-                error=scored.errors[slot][chosen.name],
-            )
-        )
-    return tuple(rows)
 
 
 def _goals(latency: object, slots: object, macs: object, params: object) -> list[list[Goal]]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from syno.codegen.export.formats import Exported
     from syno.engines.compare import EngineComparison
 
+_TORCH, _LIBRARY = "torch-network", "cpp-network"
+
 
 @dataclass
 class Adaptation(AdaptationResults):
@@ -77,35 +79,43 @@ class Adaptation(AdaptationResults):
         path: str | Path,
         name: str | None = None,
         *,
-        format: str = "torch-network",
-        precision: str = "float32",
+        format: str | None = None,
+        precision: str | None = None,
     ) -> Exported:
         """Write a network, so that it runs without Syno.
 
         Args:
             path: the file; the suffix of the format is added.
             name: the name of the network, or `original`; default: the best one.
-            format: as in `syno.export_network`: `torch-network`, `cpp-network`, ...
+            format: as in `syno.export_network`: `torch-network`, `cpp-network`, ...; default:
+                `cpp-network` if the latencies are those of such libraries, else `torch-network`.
             precision: of the layers in the format cpp-network: float32, bfloat16, int8, or auto, as
-                `syno.quantize` chooses it, with ranges from `samples`.
+                `syno.quantize` chooses it, with ranges from `samples`; default: what was measured.
         """
-        from syno.codegen.export import export_network
+        from syno.codegen.export import export_network, formats
+        from syno.engines.own import ENGINES, Library
         from syno.inference import quantize
-        from syno.inference.precision import AUTO, INT8
+        from syno.inference.precision import AUTO, FLOAT32, INT8
 
         best = self.best
         if name == self.original.name:
-            net = self.original_net
+            net, made = self.original_net, None
         elif name is not None:
-            net = self.network(name).net
+            net, made = self.network(name).net, self.network(name).quantized
         else:
-            net = None if best is None else best.net
+            net, made = (None, None) if best is None else (best.net, best.quantized)
         if net is None:
             raise UserError(
                 "no network loses as little as is allowed\n"
                 f"  expected: name=, one of {', '.join(each.name for each in self.networks)}"
             )
         assert self.example is not None
-        if precision in (INT8, AUTO) and format == "cpp-network":
-            net = quantize(net, self.samples, formats=precision)  # it has its own precision
-        return export_network(net, path, self.example, format=format, precision=precision)
+        engine = ENGINES.get(self.original.engine)
+        measured = engine.precision if isinstance(engine, Library) else None
+        chosen = format or (_TORCH if measured is None else _LIBRARY)
+        form = precision or (measured if measured and chosen == _LIBRARY else FLOAT32)
+        if form in (INT8, AUTO) and INT8 in formats.get(chosen, networks=True).precisions:
+            if made is None or form != measured:
+                made = quantize(net, self.samples, formats=form)
+            net = made  # it has its own precision
+        return export_network(net, path, self.example, format=chosen, precision=form)

@@ -36,7 +36,7 @@ def empty(subject: AdaptationSubject, kinds: Mapping[str, Kind], choice: Choice)
     found = slots(net)
     of_slot = by_slot(kinds)
     for name, candidate in choice.items():
-        _fill(found[name], of_slot[name], candidate)
+        of_slot[name].fill(found[name], candidate)
     return net
 
 
@@ -73,18 +73,6 @@ def assembled(
     if changed:
         subject.refresh(net)
     return net
-
-
-def _fill(slot: Placeholder, kind: Kind, candidate: Candidate) -> None:
-    if candidate is ORIGINAL_LAYER:
-        return
-    if not candidate.is_operator:
-        slot.replace(nn.Identity().train(slot.training))
-        return
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        layer = candidate.operator.kernel_pack(kind.binding(candidate), reference=slot.reference)
-    slot.replace(layer.train(slot.training))
 
 
 def _behind(

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
-from syno.adaptation.pipeline.pool import Candidate
+from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
 from syno.measure.slots import slot_kinds
 from syno.network.placeholder import Placeholder
 from syno.operators.operator import Operator
@@ -50,6 +50,20 @@ class Kind:
                 raise UserError(future)
             self._causal.add(candidate.name)
         return binding
+
+    def fill(self, slot: Placeholder, candidate: Candidate) -> None:
+        """Put a candidate with initial weights into a slot of this kind."""
+        if candidate is ORIGINAL_LAYER:
+            return
+        if not candidate.is_operator:
+            slot.replace(nn.Identity().train(slot.training))
+            return
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            layer = candidate.operator.kernel_pack(
+                self.binding(candidate), reference=slot.reference
+            )
+        slot.replace(layer.train(slot.training))
 
     @property
     def removable(self) -> bool:

@@ -20,6 +20,7 @@ from torch import nn
 
 from syno._util.hooks import removed_after
 from syno.adaptation.pipeline.assembly import plain
+from syno.adaptation.pipeline.delivery import Delivery
 from syno.adaptation.pipeline.goals import SLOTS, Goal
 from syno.adaptation.pipeline.journal import AdaptationJournal
 from syno.adaptation.pipeline.latency import InterleavedTimer
@@ -66,10 +67,11 @@ class Narrowing:
         subject: AdaptationSubject,
         options: AdaptOptions,
         journal: AdaptationJournal,
+        delivery: Delivery,
         clock: InterleavedTimer,
     ) -> None:
         self._subject, self._options = subject, options
-        self._journal, self._clock = journal, clock
+        self._journal, self._delivery, self._clock = journal, delivery, clock
 
     @cached_property
     def _original(self) -> nn.Module:
@@ -97,7 +99,8 @@ class Narrowing:
 
     @cached_property
     def _costs(self) -> _Costs:
-        return _Costs(self._original, self._subject.example)
+        seconds = self._delivery.layer_seconds
+        return _Costs(self._original, self._subject.example, seconds)
 
     @cached_property
     def _rest(self) -> dict[str, float]:
@@ -108,15 +111,15 @@ class Narrowing:
             PARAMS: (report.params or 0) - whole[PARAMS],
         }
 
-    def select(self, goals: Sequence[Goal]) -> Narrowed | None:
+    def select(self, goals: Sequence[Goal], over: Callable[[], bool]) -> Narrowed | None:
         """The network for limits on some resources; None where no widths keep them.
 
-        Times of slots are no goal for widths: there is nothing in place of a slot.
+        over: whether the time is over, after which no nearer network is searched. Times of slots are no goal for widths: there is nothing in place of a slot.
         """
         if any(goal.resource == SLOTS for goal in goals) or not self._eliminations:
             return None
         name = name_of(goals)
-        found = self._journal.once("narrowed", name, lambda: self._found(name, goals))
+        found = self._journal.once("narrowed", name, lambda: self._found(name, goals, over))
         return None if found is None else Narrowed(**found)
 
     def network(self, widths: Mapping[str, int]) -> nn.Module:
@@ -139,7 +142,9 @@ class Narrowing:
         found = self._eliminations
         return without(self._original, [found[name].removed(w) for name, w in widths.items()])
 
-    def _found(self, name: str, goals: Sequence[Goal]) -> dict[str, Any] | None:
+    def _found(
+        self, name: str, goals: Sequence[Goal], over: Callable[[], bool]
+    ) -> dict[str, Any] | None:
         rest = self._rest
         limits = {
             goal.resource: goal.limit(self._costs.whole[goal.resource] + rest[goal.resource])
@@ -155,7 +160,7 @@ class Narrowing:
         if times:
             original_ms = self._journal.get("original", "")["latency_ms"]
             wanted = min(goal.limit(original_ms) for goal in times) / original_ms
-            timed = self._of_latency(limits, wanted)
+            timed = self._of_latency(limits, wanted, over)
             if timed is None:
                 return None
             widths, ratio = timed
@@ -170,28 +175,33 @@ class Narrowing:
         return dataclasses.asdict(Narrowed(name, widths, ratio, distance, macs, params))
 
     def _of_latency(
-        self, limits: Mapping[str, float], wanted: float
+        self, limits: Mapping[str, float], wanted: float, over: Callable[[], bool]
     ) -> tuple[dict[str, int], float] | None:
-        """Widths whose latency is at most `wanted` of the original's, and near to it."""
-        most = min(1.0, limits.get(MACS, math.inf) / self._costs.whole[MACS])
+        """Widths whose latency is at most `wanted` of the original's, and near to it.
+
+        A share of the seconds of layers stands for the latency, or of the MACs where the engine
+        does not say what layers take.
+        """
+        name = LATENCY if self._costs.whole[LATENCY] else MACS
+        most = min(1.0, limits.get(name, math.inf) / self._costs.whole[name])
         low, high, share = 0.0, most, min(wanted, most)
         best: tuple[dict[str, int], float] | None = None
         for _ in range(_TRIES):
-            widths = self._within({**limits, MACS: share * self._costs.whole[MACS]})
-            if widths is None:  # fewer MACs are not possible
+            widths = self._within({**limits, name: share * self._costs.whole[name]})
+            if widths is None:  # less is not possible
                 low = share
             else:
                 ratio = self._clock.ratio(self.structure(widths))
                 if ratio <= wanted and (best is None or ratio > best[1]):
                     best = widths, ratio
-                if 0.0 <= wanted - ratio < _NEAR:
+                if 0.0 <= wanted - ratio < _NEAR or (best is not None and over()):
                     break
                 low, high = (share, high) if ratio <= wanted else (low, share)
             share = (low + high) / 2
         return best
 
     def _within(self, limits: Mapping[str, float]) -> dict[str, int] | None:
-        """Widths of little error that keep limits on MACs and parameters; None where none do.
+        """Widths of little error that keep limits on costs of layers; None where none do.
 
         Greedy: the step of the least error for what it saves of what is above its limit.
         """
@@ -252,24 +262,29 @@ class Narrowing:
 
 
 class _Costs:
-    """MACs and parameters of a network without some elements of its parameters.
+    """What the layers of a network need without some elements of its parameters.
+
+    seconds: of layers by name, which are taken to be proportional to the size of the weight.
 
     whole: of the network as it is.
     """
 
-    def __init__(self, net: nn.Module, example: torch.Tensor) -> None:
+    def __init__(self, net: nn.Module, example: torch.Tensor, seconds: Mapping[str, float]) -> None:
         self._shapes = {name: tuple(p.shape) for name, p in net.named_parameters()}
         self._places = _places(net, example)
+        self._seconds = {f"{name}.weight": spent for name, spent in seconds.items()}
         self.whole = self.of({})
 
     def of(self, gone: Mapping[tuple[str, int], int]) -> dict[str, float]:
         """The costs without so many elements of dimensions of parameters."""
-        macs = params = 0.0
+        macs = params = time = 0.0
         for name, shape in self._shapes.items():
             size = math.prod(n - gone.get((name, dim), 0) for dim, n in enumerate(shape))
             params += size
             macs += self._places.get(name, 0) * size
-        return {MACS: macs, PARAMS: params}
+            if name in self._seconds:
+                time += self._seconds[name] * size / math.prod(shape)
+        return {LATENCY: time, MACS: macs, PARAMS: params}
 
 
 def _places(net: nn.Module, example: torch.Tensor) -> dict[str, int]:

@@ -107,7 +107,8 @@ def _lead(found: AdaptationResults) -> dict[str, object]:
             for each in found.networks
             for goal in each.row.goals
             if goal.missed
-        ],
+        ]
+        + [f"The goal {name} is out of reach: {least}" for name, least in found.unreached.items()],
     }
 
 

@@ -12,6 +12,7 @@ from syno._util import numbers
 from syno._util.errors import UserError
 from syno._util.tables import Section, Table
 from syno.store.objective import Objective
+from syno.study.fronts import LATENCY
 
 if TYPE_CHECKING:
     import torch
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
     from syno.engines.compare import EngineComparison
     from syno.engines.engine import Outputs
+    from syno.inference.quantization.network import QuantizedNetwork
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
 # Training samples that give the ranges of INT8.
 CALIBRATION = 256
-_EXACT = 0.005  # a goal is missed by more than this share of it
+# A goal is missed by more than this share of it, and missed by far.
+_EXACT, _FAR = 0.005, 0.05
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,11 @@ class Reached:
         return self.reached > (1 + _EXACT) * self.wanted
 
     @property
+    def is_far(self) -> bool:
+        """Whether it is missed by so much that the network is no answer to the goal."""
+        return self.reached > (1 + _FAR) * self.wanted
+
+    @property
     def text(self) -> str:
         """`0.363x of latency, goal 0.35x missed`."""
         missed = " missed" if self.missed else ""
@@ -93,8 +101,9 @@ class NetworkRow:
 
     name: of its goal, `original`, or of a rival; about: what it is; way: how a rival was made,
     without its goal. value: the objective on the
-    validation split, the mean over seeds; values: of each seed; fitted: before the fine-tuning.
-    test: the objective on the test split, the mean over seeds; tests: of each seed. ratio: the
+    validation split, the mean over seeds, in the engine of the latency; values: of each seed;
+    exact: in float32, if the engine computes in another format; fitted: before the fine-tuning, in
+    float32. test: the objective on the test split, as `value`; tests: of each seed. ratio: the
     latency relative to the original network in the same run, and latency_ms that of the original
     times the ratio; engine: where. macs, params: of the whole network. seconds: of its
     fine-tuning; length: of that of one seed, such as `13 epochs`. goals: what it reached of each.
@@ -104,6 +113,7 @@ class NetworkRow:
     about: str
     value: float | None
     values: tuple[float, ...] = ()
+    exact: float | None = None
     fitted: float | None = None
     test: float | None = None
     tests: tuple[float, ...] = ()
@@ -122,13 +132,16 @@ class NetworkRow:
 class AdaptedNetwork:
     """A network with an operator of its own in each slot, or with fewer channels.
 
-    net: fine-tuned, in evaluation mode. Of `slots` and `widths` one is empty.
+    net: fine-tuned, in evaluation mode, in float32. Of `slots` and `widths` one is empty.
+    quantized: what `syno.quantize` made of it for the engine of the latencies, if that has another
+    number format.
     """
 
     row: NetworkRow
     slots: tuple[SlotRow, ...]
     net: nn.Module
     widths: tuple[WidthRow, ...] = ()
+    quantized: QuantizedNetwork | None = None
 
     @property
     def name(self) -> str:
@@ -141,7 +154,8 @@ class AdaptationResults:
     """What an adaptation has found, as `Adaptation` has it.
 
     study: the name of the study in the store. original: the network as it was. networks: one for
-    each goal, in the order of the goals. rivals: other ways to make the network faster, if they
+    each goal, in the order of the goals. unreached: goals that no network keeps, by name, and what
+    the least possible is. rivals: other ways to make the network faster, if they
     were wanted. max_drop: percent (points of accuracy) that the best network may lose.
     seconds: by phase; hours: the time that there was, if it was limited. candidates: how many the
     pool had. failures: rivals without a result. settings: of the study. environment: the machine
@@ -156,6 +170,7 @@ class AdaptationResults:
     objective: Objective
     original: NetworkRow
     networks: list[AdaptedNetwork]
+    unreached: Mapping[str, str] = field(default_factory=dict)
     rivals: list[NetworkRow] = field(default_factory=list)
     max_drop: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -182,22 +197,39 @@ class AdaptationResults:
 
     @property
     def best(self) -> AdaptedNetwork | None:
-        """The fastest network that loses at most `max_drop` (default: 1) percent; None without."""
-        base = self.original.value
-        assert base is not None
-        least = self.objective.least(base, _POINT if self.max_drop is None else self.max_drop)
-        kept = [
-            each
-            for each in self.networks
-            if each.row.value is not None
-            and self.objective.score(each.row.value) >= self.objective.score(least)
-        ]
+        """The fastest network without a mark (`marks`); None without one."""
+        kept = [each for each in self.networks if not self.marks(each.row)]
         return min(kept, key=lambda each: each.row.ratio or 1.0, default=None)
+
+    def marks(self, row: NetworkRow) -> list[str]:
+        """What is wrong with an adapted network, in words.
+
+        It loses more than `max_drop` (default: 1) percent, is above its goal by more than 5 %, or
+        is no faster than the original where the latency was to fall.
+        """
+        found = []
+        allowed = _POINT if self.max_drop is None else self.max_drop
+        score = self.objective.score
+        assert self._base is not None
+        if row.value is None or score(row.value) < score(self.objective.least(self._base, allowed)):
+            unit = "points" if self.objective.is_share else "percent"
+            found.append(f"loses more than {allowed:.1f} {unit}")
+        found += [f"misses its goal of {goal.wanted:.3g}x" for goal in row.goals if goal.is_far]
+        is_timed = any(goal.resource == LATENCY for goal in row.goals)
+        if is_timed and row.ratio is not None and row.ratio >= 1.0:
+            found.append("is no faster than the original")
+        return found
+
+    @property
+    def _base(self) -> float | None:
+        """The objective of the trained network in float32."""
+        return self.original.value if self.original.exact is None else self.original.exact
 
     @property
     def rows(self) -> list[NetworkRow]:
-        """The original, the networks, and the rivals."""
-        return [self.original, *(each.row for each in self.networks), *self.rivals]
+        """The original, the networks, goals that are out of reach, and the rivals."""
+        missing = [NetworkRow(name, "out of reach", None) for name in self.unreached]
+        return [self.original, *(each.row for each in self.networks), *missing, *self.rivals]
 
     def table(self) -> Table:
         """All networks with their results, for printing."""
@@ -209,6 +241,7 @@ class AdaptationResults:
             (f"{self.objective.name}>", lambda row: show(row.value)),
             ("spread>", lambda row: self.objective.spread(spread(row.values))),
             ("change>", self._change),
+            ("in float32>", lambda row: "" if row.exact is None else show(row.exact)),
             ("after the fit>", lambda row: "" if row.fitted is None else show(row.fitted)),
             ("test>", lambda row: "" if row.test is None else show(row.test)),
             ("spread of test>", lambda row: self.objective.spread(spread(row.tests))),
@@ -221,6 +254,7 @@ class AdaptationResults:
             ("MACs>?", lambda row: "" if row.macs is None else numbers.count(row.macs)),
             ("params>?", lambda row: "" if row.params is None else numbers.count(row.params)),
             ("engine?", lambda row: row.engine),
+            ("but~", lambda row: "; ".join(self.marks(row)) if row.goals else ""),
         ).without_empty()
 
     def sections(self) -> list[Section]:
@@ -228,6 +262,7 @@ class AdaptationResults:
         goals = [
             (each.name, "; ".join(goal.text for goal in each.row.goals)) for each in self.networks
         ]
+        goals += [(name, f"out of reach: {least}") for name, least in self.unreached.items()]
         found = [Section("Goals", facts=goals)]
         found.append(Section("Networks", f"  {self.study}", table=self.table()))
         for each in self.networks:
@@ -262,10 +297,12 @@ class AdaptationResults:
             "original": dataclasses.asdict(self.original),
             "networks": [
                 dataclasses.asdict(each.row)
+                | {"marks": self.marks(each.row)}
                 | {"slots": [dataclasses.asdict(s) for s in each.slots]}
                 | {"widths": [dataclasses.asdict(w) for w in each.widths]}
                 for each in self.networks
             ],
+            "unreached": dict(self.unreached),
             "best": None if best is None else best.name,
             "rivals": [dataclasses.asdict(row) for row in self.rivals],
             "failures": dict(self.failures),
@@ -278,9 +315,9 @@ class AdaptationResults:
         }
 
     def _change(self, row: NetworkRow) -> str:
-        if row.value is None or self.original.value is None or row is self.original:
+        if row.value is None or self._base is None or row is self.original:
             return ""
-        return self.objective.gap(row.value, self.original.value)
+        return self.objective.gap(row.value, self._base)
 
 
 def slots_table(rows: Sequence[SlotRow]) -> Table:

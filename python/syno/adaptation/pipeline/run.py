@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.budget import Budget
+from syno.adaptation.pipeline.delivery import ORIGINAL, Delivery
 from syno.adaptation.pipeline.fine_tuning import FineTuner
-from syno.adaptation.pipeline.goals import Goal
+from syno.adaptation.pipeline.goals import Goal, limited_costs
 from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import InterleavedTimer
@@ -25,14 +28,16 @@ from syno.adaptation.pipeline.recorder import Recorder
 from syno.adaptation.pipeline.results import NetworkRow
 from syno.adaptation.pipeline.scores import Scorer
 from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate, fitted, screened
-from syno.adaptation.pipeline.selection import Selector, Totals
+from syno.adaptation.pipeline.selection import Selector, Totals, name_of
 from syno.adaptation.pipeline.source import AdaptationSource
 from syno.adaptation.pipeline.subject import AdaptationSubject
+from syno.engines.engine_network import EngineNetwork
 from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions, TimingOptions, TrainOptions
 from syno.store import Store
 from syno.study.evaluate import engines
+from syno.study.fronts import LATENCY
 
 
 @dataclass(frozen=True)
@@ -80,20 +85,25 @@ class AdaptationRun:
             options.activation_mib << 20,
         )
         self.lengths = Lengths(self.tuner, budget, grows=grows)
+        self.delivery = Delivery(subject, options, journal)
         self.clock = InterleavedTimer(
-            subject.original, subject.example, options.engine, options.threads, options.rounds
+            subject.original, subject.example, self.delivery, options.threads, options.rounds
         )
         self.narrowing = (
-            Narrowing(subject, options, journal, self.clock) if options.widths else None
+            Narrowing(subject, options, journal, self.delivery, self.clock)
+            if options.widths
+            else None
         )
 
-    def scored(self, operators: Sequence[str | Operator], limited: Sequence[str]) -> Scored:
+    def scored(
+        self, operators: Sequence[str | Operator], goals: Sequence[Sequence[Goal]]
+    ) -> Scored:
         """Gather candidates, fit and score them.
 
-        limited: what goals limit of them, of `COSTS`.
+        goals: of the networks, which limit the same resources.
         """
         subject, journal, budget = self.subject, self.journal, self.budget
-        scope = journal.scope(limited)
+        scope = journal.scope(limited_costs(goals[0]))
         self.forecast(budget.forecast())
         with journal.phase("original"):
             original = self._original()
@@ -103,12 +113,14 @@ class AdaptationRun:
                 kinds,
                 self._pool(operators),
                 self.recorded,
+                self.delivery.formats,
                 self.options,
                 scope,
                 budget,
                 self.seed,
                 self.told("candidates"),
             )
+        self._foretell(kinds, entries, original, goals)
         fits = Fits(self.recorded, kinds)
         with journal.phase("fits"):
             errors = fitted(kinds, entries, fits, scope, budget, self.told("fits"))
@@ -124,17 +136,45 @@ class AdaptationRun:
         self.progress("original", 0, 1, "")
         found = self.journal.once("original", "", measure)
         report = layer_report(self.subject.network.template)
+        value, exact = self.delivery.value(ORIGINAL, self.subject.original, found["value"])
         self.progress("original", 1, 1, "")
         return NetworkRow(
-            name="original",
+            name=ORIGINAL,
             about="the trained network",
-            value=found["value"],
+            value=value,
+            exact=exact,
             ratio=1.0,
             latency_ms=found["latency_ms"],
             engine=self.options.engine,
             macs=report.macs,
             params=report.params,
         )
+
+    def _foretell(
+        self,
+        kinds: Mapping[str, Kind],
+        entries: Mapping[str, Sequence[ScreenedCandidate]],
+        original: NetworkRow,
+        goals: Sequence[Sequence[Goal]],
+    ) -> None:
+        """Note which latencies no operators will reach, by the times of slots alone."""
+        assert original.latency_ms is not None
+        saved = sum(
+            len(kind.slots)
+            * (entries[name][0].latency_ms - min(each.latency_ms for each in entries[name]))
+            for name, kind in kinds.items()
+        )
+        least = original.latency_ms - saved
+        missed = [
+            name_of(each)
+            for each in goals
+            if any(g.resource == LATENCY and g.limit(original.latency_ms) < least for g in each)
+        ]
+        if missed:
+            self.note(
+                f"operators will hardly reach {', '.join(missed)}: with the fastest in each slot, "
+                f"the latency would be about {max(least, 0.0) / original.latency_ms:.2f}x"
+            )
 
     def _pool(self, operators: Sequence[str | Operator]) -> list[Candidate]:
         def gather() -> list[CandidateDocument]:
@@ -192,16 +232,46 @@ class AdaptationRun:
             scope,
         )
 
-    def narrowed(self, goals: Sequence[Goal]) -> Narrowed | None:
-        """A network with fewer channels for goals; None where there is none, or none is wanted."""
+    def narrowed(self, goals: Sequence[Goal], over: Callable[[], bool]) -> Narrowed | None:
+        """A network with fewer channels for goals; None where there is none, or none is wanted.
+
+        over: whether the time for it is over.
+        """
         if self.narrowing is None:
             return None
         try:
-            return self.narrowing.select(goals)
+            return self.narrowing.select(goals, over)
         except UserError as error:
             self.note(f"no network with fewer channels: {first_line(error)}")
             self.narrowing = None
             return None
+
+    def delivered(self, row: NetworkRow, net: nn.Module) -> NetworkRow:
+        """The row of a network as it is delivered: in the engine of the latencies, timed again."""
+        exact: list[float] = []
+        values: list[float] = []
+        names = [f"{row.name} {self.seed + number}" for number in range(len(row.values))]
+        if not self.delivery.is_exact:
+            every = [net, *self.tuner.others(row.name)]
+            for name, one, value in zip(names, every, row.values, strict=False):
+                values.append(self.delivery.value(name, one, value)[0])
+                exact.append(value)
+            row = dataclasses.replace(
+                row,
+                value=statistics.mean(values),
+                values=tuple(values),
+                exact=statistics.mean(exact),
+            )
+
+        def measure() -> float:
+            made = self.delivery.delivered(names[0], net)
+            if isinstance(made, EngineNetwork):
+                return self.clock.ratio_of(made.once)
+            return self.clock.ratio(made)
+
+        ratio = self.journal.once("delivered ratio", row.name, measure)
+        original_ms = self.journal.get("original", "")["latency_ms"]
+        return dataclasses.replace(row, ratio=ratio, latency_ms=ratio * original_ms)
 
     def forecast(self, text: str) -> None:
         """Tell a sentence about the time, if there is one."""

@@ -26,7 +26,6 @@ from syno.adaptation.fit import Fit, SharedSums
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.journal import AdaptationJournal, Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
-from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.mutations import mutations
 from syno.adaptation.pipeline.pool import (
     NO_LAYER,
@@ -37,7 +36,9 @@ from syno.adaptation.pipeline.pool import (
     CandidateDocument,
 )
 from syno.adaptation.pipeline.progress import Progress
+from syno.adaptation.pipeline.slot_latencies import SlotLatency, slot_latencies
 from syno.adaptation.slots import fit_layer
+from syno.inference.precision import FLOAT32
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions
 from syno.study.fronts import LATENCY, MACS, PARAMS
@@ -66,13 +67,14 @@ _KERNEL_S = 1.0
 
 
 class Row(TypedDict):
-    """An `Entry` as plain values, with the name of its candidate."""
+    """A `ScreenedCandidate` as plain values, with the name of its candidate."""
 
     name: str
     macs: int
     params: int
     latency_ms: float
     error: float
+    format: str
 
 
 Item = TypeVar("Item")
@@ -80,13 +82,17 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ScreenedCandidate:
-    """A candidate in a kind of slot. error: of the fit there, relative to the layer's results."""
+    """A candidate in a kind of slot.
+
+    error: of the fit there, relative to the layer's results; format: that of the latency.
+    """
 
     candidate: Candidate
     macs: int
     params: int
     latency_ms: float
     error: float
+    format: str = FLOAT32
 
     def cost(self, name: str) -> float:
         """What it needs: one of `COSTS`."""
@@ -134,6 +140,7 @@ def screened(
     kinds: Mapping[str, Kind],
     pool: Sequence[Candidate],
     recorded: Mapping[str, Activations],
+    formats: Sequence[str],
     options: AdaptOptions,
     scope: Scope,
     budget: Budget,
@@ -142,7 +149,7 @@ def screened(
 ) -> tuple[dict[str, list[ScreenedCandidate]], list[Candidate]]:
     """The entries of each kind of slot, the original layer first, and the pool with mutations.
 
-    Candidates are kept by what the goals limit alone: measured times, which vary from run to run,
+    formats: of layers, as `slot_latencies` has them. Candidates are kept by what the goals limit alone: measured times, which vary from run to run,
     decide nothing about goals for MACs or parameters.
     """
     limited = scope.limited
@@ -175,14 +182,26 @@ def screened(
             places = best_for(trial.tried, trial.cost, trial.error, limited, count)
             measured = [trial.tried[place] for place in places]
             rough = {each: trial.errors[each.name] for each in measured}
-            return _screened(kind, trial.costs, rough, recorded[kind.name], options, limited)
+            times = slot_latencies(
+                kind,
+                measured,
+                formats=formats,
+                threads=options.threads,
+                rounds=options.kernel_rounds,
+            )
+            return _screened(kind, trial.costs, rough, recorded[kind.name], times, options, limited)
 
         rows = scope.once("candidates", kind.name, search)
         seconds = max(seconds / 4, (time.perf_counter() - began) / count)
         by_name = {each.name: each for each in (ORIGINAL_LAYER, NO_LAYER, *grown)}
         found[kind.name] = [
             ScreenedCandidate(
-                by_name[row["name"]], row["macs"], row["params"], row["latency_ms"], row["error"]
+                by_name[row["name"]],
+                row["macs"],
+                row["params"],
+                row["latency_ms"],
+                row["error"],
+                row.get("format", FLOAT32),  # those of earlier versions have none
             )
             for row in rows
         ]
@@ -331,22 +350,26 @@ def _screened(
     costs: Mapping[Candidate, tuple[int, int]],
     errors: Mapping[Candidate, float],
     activations: Activations,
+    times: Mapping[str, SlotLatency],
     options: AdaptOptions,
     limited: Sequence[str],
 ) -> list[Row]:
-    times = slot_latencies(
-        kind, list(errors), threads=options.threads, rounds=options.kernel_rounds
-    )
     own = times[ORIGINAL]
-    rows: list[Row] = [_row(ORIGINAL_LAYER, kind.macs, kind.params, own, 0.0)]
+    rows = [
+        _row(ScreenedCandidate(ORIGINAL_LAYER, kind.macs, kind.params, own.ms, 0.0, own.format))
+    ]
     if kind.removable:
-        rows.append(_row(NO_LAYER, 0, 0, times[REMOVED], _error_without_layer(activations)))
+        ms, form = times[REMOVED]
+        error = _error_without_layer(activations)
+        rows.append(_row(ScreenedCandidate(NO_LAYER, 0, 0, ms, error, form)))
     entries = [
-        ScreenedCandidate(each, *costs[each], times[each.name], errors[each])
+        ScreenedCandidate(
+            each, *costs[each], times[each.name].ms, errors[each], times[each.name].format
+        )
         for each in errors
         if each.name in times
     ]
-    most = {LATENCY: _FASTER * own, MACS: kind.macs, PARAMS: kind.params}
+    most = {LATENCY: _FASTER * own.ms, MACS: kind.macs, PARAMS: kind.params}
     kept: dict[ScreenedCandidate, None] = {}
     for name in limited:
         less = [each for each in entries if each.cost(name) < most[name]]
@@ -354,9 +377,8 @@ def _screened(
             less, ScreenedCandidate.cost, lambda each: each.error, [name], options.keep
         )
         kept |= dict.fromkeys(less[place] for place in places)
-    for each in sorted(kept, key=lambda each: (each.cost(limited[0]), each.error)):
-        rows.append(_row(each.candidate, each.macs, each.params, each.latency_ms, each.error))
-    return rows
+    order = sorted(kept, key=lambda each: (each.cost(limited[0]), each.error))
+    return [*rows, *map(_row, order)]
 
 
 def _error_without_layer(activations: Activations) -> float:
@@ -365,13 +387,14 @@ def _error_without_layer(activations: Activations) -> float:
     return float(difference) / max(energy, 1e-30)
 
 
-def _row(candidate: Candidate, macs: int, params: int, latency_ms: float, error: float) -> Row:
+def _row(entry: ScreenedCandidate) -> Row:
     return {
-        "name": candidate.name,
-        "macs": macs,
-        "params": params,
-        "latency_ms": latency_ms,
-        "error": error,
+        "name": entry.candidate.name,
+        "macs": entry.macs,
+        "params": entry.params,
+        "latency_ms": entry.latency_ms,
+        "error": entry.error,
+        "format": entry.format,
     }
 
 

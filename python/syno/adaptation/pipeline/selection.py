@@ -40,6 +40,16 @@ _NEARER = 0.01
 _OFF = 0.03
 
 
+class OutOfReachError(UserError):
+    """No assignment keeps the goals. nearest: what the least possible is, in a line."""
+
+    def __init__(self, name: str, least: Sequence[str]) -> None:
+        advice = "  what to do: a weaker goal, or more candidates (samples, mutations, keep)"
+        lines = [f"the goal {name} is out of reach", *(f"  {line}" for line in least), advice]
+        super().__init__("\n".join(lines))
+        self.nearest = "; ".join(least)
+
+
 @dataclass(frozen=True)
 class Totals:
     """What the original network needs."""
@@ -136,7 +146,7 @@ class Selector:
             over: whether the time for this is over. One round is always made.
 
         Raises:
-            UserError: no assignment keeps the limits.
+            OutOfReachError: no assignment keeps the limits.
         """
         name = name_of(goals)
         known = self._scope.get("network", name)
@@ -245,6 +255,10 @@ class Selector:
             self._subject, self._kinds, self.candidates(choice), self._fits, refit=refit
         )
 
+    def _formats(self, choice: Mapping[str, str]) -> dict[str, str]:
+        """The number format of each slot."""
+        return {slot: self.entry(slot, name).format for slot, name in choice.items()}
+
     def _far(self, net: nn.Module) -> float:
         """The distance of the outputs of a network from the original's."""
         return self._subject.quality(net, _MORE * self._options.score_images).divergence
@@ -264,7 +278,9 @@ class Selector:
     ) -> Selected:
         names = self._names(one)
         ratio: float = self._scope.once(
-            "timed", _key(one), lambda: self._clock.ratio(self._network(names))
+            "timed",
+            _key(one),
+            lambda: self._clock.ratio(self._network(names), self._formats(names)),
         )
         predicted = self.model.predicted(one.costs[LATENCY])
         self.model.learn(one.costs[LATENCY], ratio * self._totals.latency)
@@ -286,11 +302,9 @@ class Selector:
         try:
             return self.choices.several(self._limits(goals), _ASSEMBLED, other_than=other_than)
         except UserError as error:
-            raise UserError(
-                f"the goal {name_of(goals)} is out of reach\n{self._nearest(goals)}"
-            ) from error
+            raise OutOfReachError(name_of(goals), self._nearest(goals)) from error
 
-    def _nearest(self, goals: Sequence[Goal]) -> str:
+    def _nearest(self, goals: Sequence[Goal]) -> list[str]:
         """The least of each resource that is possible, alone and with the other goals."""
         lines = [self._least(goal, {}) for goal in goals]
         limits = self._limits(goals)
@@ -298,8 +312,7 @@ class Selector:
             others = {name: limit for name, limit in limits.items() if name != goal.cost}
             with contextlib.suppress(UserError):  # the other goals exclude each other
                 lines.append(f"{self._least(goal, others)}, with the other goals")
-        advice = "  what to do: a weaker goal, or more candidates (samples, mutations, keep)"
-        return "\n".join([*lines, advice])
+        return lines
 
     def _least(self, goal: Goal, limits: Mapping[str, float]) -> str:
         resource = goal.resource
@@ -311,7 +324,7 @@ class Selector:
         total = self._whole[resource]
         unit = " ms" if resource in TIMES else ""
         return (
-            f"  {resource}: the least possible is {amount / total:.2f}x "
+            f"{resource}: the least possible is {amount / total:.2f}x "
             f"({amount:.4g}{unit} of {total:.4g}{unit})"
         )
 

@@ -106,17 +106,19 @@ class _Arguments(NetworkArguments):
     out: Path | None = option(
         "Folder for the networks as code that runs without Syno.", None, metavar="DIRECTORY"
     )
-    format_: str = option(
+    format_: str | None = option(
         "Format of the networks in --out, as in `syno export-network`.",
-        "torch-network",
+        None,
         names="--format",
         metavar="NAME",
+        unset="cpp-network where the latencies are of such libraries, else torch-network",
     )
-    out_precision: str = option(
+    out_precision: str | None = option(
         "Number format of layers in --out with --format cpp-network: float32, bfloat16, int8, or "
         "auto, which measures and chooses one for each layer.",
-        "float32",
+        None,
         metavar="NAME",
+        unset="what was measured",
     )
     as_json: bool = output.as_json()
 
@@ -134,10 +136,13 @@ def command(given: _Arguments) -> int:
     """
     from syno.adaptation.pipeline.adapt import adapt
     from syno.codegen.export import formats
-    from syno.inference.precision import AUTO, INT8
+    from syno.inference.precision import AUTO, FLOAT32, INT8
 
-    precision = INT8 if given.out_precision == AUTO else given.out_precision
-    formats.get(given.format_, networks=True, fold_weights=False, precision=precision)
+    precision = given.out_precision or FLOAT32
+    precision = INT8 if precision == AUTO else precision
+    if given.format_ is not None or given.out_precision is not None:
+        chosen = given.format_ or "cpp-network"
+        formats.get(chosen, networks=True, fold_weights=False, precision=precision)
     engines = [] if given.engines is None else options.engine_names(given.engines)
     with output.progress("adapting", None, remaining=False) as move:
         found = adapt(**{**given.arguments(), "progress": watch(move)})
@@ -185,7 +190,7 @@ def _latest(url: str) -> str | None:
     return found[-1] if found else None
 
 
-def _export(found: Adaptation, folder: Path, format_: str, precision: str) -> None:
+def _export(found: Adaptation, folder: Path, format_: str | None, precision: str | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for each in found.networks:
         place = folder / each.name.replace(" ", "-").replace(".", "_")

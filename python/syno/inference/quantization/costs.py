@@ -70,12 +70,12 @@ def costs_of(
 
 
 def step_seconds(
-    libraries: Mapping[str, NetworkLibrary], x: torch.Tensor, threads: int
+    libraries: Mapping[str, NetworkLibrary], x: torch.Tensor, threads: int, *, calls: int = _CALLS
 ) -> dict[str, list[StepSeconds]]:
-    """Of each library its steps, with the least of their seconds in calls in turns."""
+    """Of each library its steps, with the least of their seconds in so many calls in turns."""
     array = x.numpy()
     found: dict[str, list[StepSeconds]] = {}
-    for _ in range(_CALLS):
+    for _ in range(calls):
         for name, library in libraries.items():
             library(array, threads=threads)
             steps = library.step_seconds(array, threads=threads)

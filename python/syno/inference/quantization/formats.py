@@ -16,7 +16,12 @@ from syno.inference.library.load import NetworkLibrary
 from syno.inference.precision import AUTO, BFLOAT16, FLOAT32, INT8
 from syno.inference.quantization.costs import LayerCosts, costs_of
 from syno.inference.quantization.layers import KEPT
-from syno.inference.quantization.network import SAMPLES, QuantizedNetwork, quantized
+from syno.inference.quantization.network import (
+    SAMPLES,
+    QuantizedNetwork,
+    in_formats,
+    quantized,
+)
 from syno.network.choice import Choices
 
 MOST_ERROR = 0.05
@@ -46,8 +51,7 @@ def with_formats(
 
         def everywhere(form: str) -> QuantizedNetwork:
             formats = {name: FLOAT32 if name in kept else form for name in names}
-            # Without integers there are no ranges that all samples would be needed for.
-            return quantized(net, samples, keep=keep, formats=_without_reasons(formats))[0]
+            return in_formats(net, samples, formats, keep=keep)
 
         uniform = {INT8: whole} | {form: everywhere(form) for form in (FLOAT32, BFLOAT16)}
         advance(1)
@@ -78,10 +82,6 @@ def with_formats(
         for row in best.rows
     )
     return best
-
-
-def _without_reasons(formats: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    return {name: (form, "") for name, form in formats.items()}
 
 
 def chosen(

@@ -163,6 +163,22 @@ def quantized(
     return QuantizedNetwork(graph, rows, images, error), plain
 
 
+def in_formats(
+    net: nn.Module,
+    batches: Iterable[torch.Tensor],
+    formats: Mapping[str, str],
+    *,
+    keep: Sequence[str] = (),
+) -> QuantizedNetwork:
+    """The network whose layers have known formats by their names; the others multiply integers.
+
+    batches, keep, UserError: as `quantized` has them. Without a layer of integers there are no
+    ranges, and one sample is enough.
+    """
+    reasons = {name: (form, "") for name, form in formats.items()}
+    return quantized(net, batches, keep=keep, formats=reasons)[0]
+
+
 class _Kept(fx.Interpreter):
     """Runs a graph, and keeps the results of layers by their names."""
 

@@ -22,14 +22,15 @@ from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import pruned
 from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
-from syno.engines.calibrated import Calibrated
+from syno.engines.engine_network import EngineNetwork
 from syno.study.fronts import LATENCY
 from syno.train import Fidelity
 
 # The original in engines of others, where they are installed.
 _ENGINES = ("eager", "onnxruntime", "openvino", "syno", "syno-cpp")
 _OWN_INT8 = "syno-cpp-int8"
-_INT8_ENGINES = ("onnxruntime-int8", "openvino-int8", _OWN_INT8)
+# The original in other number formats, with its accuracy.
+_FORMATS = ("openvino-default", "onnxruntime-int8", "openvino-int8", "syno-cpp-bf16", _OWN_INT8)
 # The hand-made replacement of convolutions, in all slots, whatever its latency is.
 _CLASSIC = "depthwise-separable"
 # A size is searched until the latency is within this share of the original's, or so often.
@@ -74,8 +75,9 @@ class Rivals:
         steps: list[tuple[str, Callable[[], None]]] = [
             ("the original in other engines", self._other_engines),
             *(
-                (f"the original in {name}", functools.partial(self._int8, name))
-                for name in engines.available(_INT8_ENGINES)
+                (f"the original in {name}", functools.partial(self._in_format, name))
+                for name in engines.available(_FORMATS)
+                if name != self._options.engine
             ),
             ("the original, trained on", lambda: self._tuned_original(networks[0].name)),
         ]
@@ -96,12 +98,13 @@ class Rivals:
                 steps.append(
                     (f"{way.name}, {network.name}", functools.partial(self._sized, way, network))
                 )
-        for name in engines.available([_OWN_INT8]):
+        # Where the latencies are in float32, networks have no other format yet.
+        for name in engines.available([_OWN_INT8]) if self._run.delivery.is_exact else ():
             for network in networks:
                 steps.append(
                     (
                         f"{network.name} in {name}",
-                        functools.partial(self._int8, name, network),
+                        functools.partial(self._in_format, name, network),
                     )
                 )
         for number, (what, step) in enumerate(steps):
@@ -250,7 +253,8 @@ class Rivals:
     ) -> None:
         row, net = self._run.tuner.network(name, about, build, structure, ratio, fidelity)
         params = sum(p.numel() for p in net.parameters())
-        self._rows.append((dataclasses.replace(row, params=params, way=way), net))
+        row = dataclasses.replace(self._run.delivered(row, net), params=params, way=way)
+        self._rows.append((row, net))
 
     def _other_engines(self) -> None:
         """The original network in every engine that is installed."""
@@ -262,7 +266,7 @@ class Rivals:
                     NetworkRow(
                         name=f"original, {name}",
                         about="the same network",
-                        value=self._journal.get("original", "")["value"],
+                        value=self._exact,
                         ratio=ratio,
                         latency_ms=ratio * self._original_ms,
                         engine=name,
@@ -276,17 +280,17 @@ class Rivals:
         found = {}
         for name in names:
             try:
-                found[name] = self._clock.ratio(self._subject.original, engine=name)
+                found[name] = self._clock.ratio_in(name, self._subject.original)
             except UserError as error:
                 self._failures[f"original, {name}"] = first_line(error)
         return found
 
-    def _int8(self, engine: str, network: AdaptedNetwork | None = None) -> None:
-        """The original, or a network, in INT8 in an engine, with ranges from training samples."""
+    def _in_format(self, engine: str, network: AdaptedNetwork | None = None) -> None:
+        """The original, or a network, in the number format of an engine, and how good it is."""
         name = "original" if network is None else network.name
         net = plain(self._subject.original) if network is None else network.net
         samples = self._subject.inputs(CALIBRATION)
-        made = Calibrated(
+        made = EngineNetwork(
             engines.get(engine), net, self._subject.example, samples, self._options.threads
         )
 
@@ -298,20 +302,29 @@ class Rivals:
 
         key = engine if network is None else f"{name} in {engine}"
         found = self._journal.once("int8 engine", key, measure)
+        is_int8 = engines.get(engine).precision == engines.INT8
         row = NetworkRow(
             name=f"{name}, {engine}",
-            about=f"calibrated on {CALIBRATION} training samples",
+            about=f"calibrated on {CALIBRATION} training samples"
+            if is_int8
+            else "the same network",
             value=found["value"],
             ratio=found["ratio"],
             latency_ms=found["ratio"] * self._original_ms,
             engine=engine,
-            way="INT8" if engine == _OWN_INT8 else "original, INT8 of other engines",
+            way="INT8" if engine == _OWN_INT8 else "original, other number formats",
         )
         self._rows.append((row, made))
 
     def _refreshed(self, net: nn.Module) -> nn.Module:
         self._subject.refresh(net)
         return net
+
+    @property
+    def _exact(self) -> float:
+        """The objective of the original in float32."""
+        found: float = self._journal.get("original", "")["value"]
+        return found
 
     @property
     def _original_ms(self) -> float:

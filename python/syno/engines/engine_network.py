@@ -1,4 +1,4 @@
-"""A network in INT8 in an engine, as a module."""
+"""A network in an engine, as a module."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map
 
-from syno.engines.engine import AUTO, INT8, Engine, Outputs, Prepared
+from syno.engines.engine import Engine, Outputs, Prepared
 
 
-class Calibrated(nn.Module):
-    """A network in INT8 in an engine, with ranges from samples of the data: one sample at a time.
+class EngineNetwork(nn.Module):
+    """A network in an engine, with ranges of INT8 from samples of the data: one sample at a time.
 
-    It is quantized when it is first called.
+    It is prepared when it is first called.
     """
 
     def __init__(
@@ -27,7 +28,6 @@ class Calibrated(nn.Module):
     ) -> None:
         """Args: example: an input [1, ...]; samples: batches of inputs that give the ranges."""
         super().__init__()
-        assert engine.precision in (INT8, AUTO)
         self._engine, self._example, self._threads = engine, example, threads
         self._samples = samples
         self._nets = [net]  # in a list, so that it is no part of this module
@@ -43,13 +43,11 @@ class Calibrated(nn.Module):
         """Run the example, without copies."""
         return self._prepared.run()
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Outputs:
         """The outputs of a batch."""
         on = self._prepared.on
         assert on is not None
-        found = []
-        for one in x:
-            scores = on(one[None])
-            assert isinstance(scores, torch.Tensor)
-            found.append(scores.clone())  # an engine may write the next one to the same place
-        return torch.cat(found)
+        # An engine may write the next outputs to the same place.
+        found = [tree_map(torch.clone, on(one[None])) for one in x]
+        outputs: Outputs = tree_map(lambda *of_samples: torch.cat(of_samples), *found)
+        return outputs
