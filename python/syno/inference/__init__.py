@@ -4,12 +4,15 @@ from syno.inference.compiled_network import CompiledNetwork, compile
 from syno.inference.library.load import NetworkLibrary, load
 from syno.inference.quantization.network import QuantizedNetwork
 from syno.inference.quantization.quantize import quantize
+from syno.inference.shipping.ship import Shipped, ship_network
 
 __all__ = [
     "CompiledNetwork",
     "NetworkLibrary",
     "QuantizedNetwork",
+    "Shipped",
     "compile",
     "load",
     "quantize",
+    "ship_network",
 ]

@@ -61,6 +61,25 @@ def test_what_is_measured_is_what_is_written(engine, trained, data, tmp_path):
     np.testing.assert_allclose(float32, exact.numpy(), rtol=1e-3, atol=1e-3)
 
 
+def test_it_is_shipped_with_a_card(trained, data, tmp_path):
+    found = in_engine(trained, data, str(tmp_path / "runs.db"), "syno-cpp-int8", max_drop=50.0)
+    with pytest.raises(UserError, match="has no network '0.5x'"):
+        found.ship(tmp_path / "out", "0.5x")
+    shipped = found.ship(tmp_path / "out", "macs 0.6x", processors=["native"])
+    card = shipped.card.read_text()
+    for heading in ("Results", "Operators", "Number formats", "Settings", "Use", "Processors"):
+        assert f"\n## {heading}\n" in card
+    (network,) = found.networks
+    assert f"| {found.objective.shown(network.row.value)} |" in card
+    assert "syno-cpp-int8 with 1 thread" in card and "macs 0.6x" in card
+    assert all(row.slot in card and row.operator in card for row in network.slots)
+    original = found.ship(tmp_path / "original", "original", processors=["native"]).card.read_text()
+    assert "before it was adapted" in original and "## Operators" not in original
+    # In float32 there are no formats to tell.
+    plain = found.ship(tmp_path / "plain", "macs 0.6x", processors=["native"], precision="float32")
+    assert "## Number formats" not in plain.card.read_text()
+
+
 def test_it_is_continued_with_the_same_formats(trained, data, tmp_path, monkeypatch):
     store = str(tmp_path / "runs.db")
     first = in_engine(trained, data, store, "syno-cpp-int8")

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from syno._util.errors import UserError
 from syno.adaptation.pipeline.page import write_page
 from syno.adaptation.pipeline.picture import save_picture
-from syno.adaptation.pipeline.results import AdaptationResults
+from syno.adaptation.pipeline.results import AdaptationResults, AdaptedNetwork
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from syno.codegen.export.formats import Exported
     from syno.engines.compare import EngineComparison
+    from syno.inference import Shipped
 
 _TORCH, _LIBRARY = "torch-network", "cpp-network"
 
@@ -93,29 +96,83 @@ class Adaptation(AdaptationResults):
                 `syno.quantize` chooses it, with ranges from `samples`; default: what was measured.
         """
         from syno.codegen.export import export_network, formats
-        from syno.engines.own import ENGINES, Library
-        from syno.inference import quantize
-        from syno.inference.precision import AUTO, FLOAT32, INT8
+        from syno.inference.precision import FLOAT32, INT8
 
-        best = self.best
-        if name == self.original.name:
-            net, made = self.original_net, None
-        elif name is not None:
-            net, made = self.network(name).net, self.network(name).quantized
-        else:
-            net, made = (None, None) if best is None else (best.net, best.quantized)
-        if net is None:
+        assert self.example is not None
+        measured = self._library_precision
+        chosen = format or (_TORCH if measured is None else _LIBRARY)
+        form = precision or (measured if measured and chosen == _LIBRARY else FLOAT32)
+        can_quantize = INT8 in formats.get(chosen, networks=True).precisions
+        net = self._written(name, form if can_quantize else FLOAT32)
+        return export_network(net, path, self.example, format=chosen, precision=form)
+
+    def ship(
+        self,
+        folder: str | Path,
+        name: str | None = None,
+        *,
+        processors: Sequence[str] | None = None,
+        precision: str | None = None,
+    ) -> Shipped:
+        """Write a network as a folder to hand over, which runs without Syno and PyTorch.
+
+        It holds libraries for several kinds of processors, a loader in Python, an example in C, and
+        a model card with the results, the machine, and what was replaced by what.
+
+        Args:
+            folder: is made.
+            name: the name of the network, or `original`; default: the best one.
+            processors: as in `syno.inference.ship_network`.
+            precision: as in `export`.
+
+        Raises:
+            UserError: as `export`, and if there is no compiler.
+        """
+        from syno.adaptation.pipeline.card import card
+        from syno.inference import ship_network
+        from syno.inference.precision import FLOAT32
+
+        assert self.example is not None
+        form = precision or self._library_precision or FLOAT32
+        net = self._written(name, form)
+        chosen = self.best if name is None else self._named(name)
+        return ship_network(
+            net,
+            folder,
+            self.example,
+            processors=processors,
+            precision=form,
+            about=card(self, chosen, net),
+        )
+
+    def _named(self, name: str) -> AdaptedNetwork | None:
+        """The network of a goal; None for the original. UserError for another name."""
+        return None if name == self.original.name else self.network(name)
+
+    @property
+    def _library_precision(self) -> str | None:
+        """What layers multiply in the engine of the latencies, if that is a network library."""
+        from syno.engines.own import ENGINES, Library
+
+        engine = ENGINES.get(self.original.engine)
+        return engine.precision if isinstance(engine, Library) else None
+
+    def _written(self, name: str | None, precision: str) -> nn.Module:
+        """The network to write; without a name the best one. UserError if there is none."""
+        from syno.inference import quantize
+        from syno.inference.precision import AUTO, INT8
+
+        adapted = self.best if name is None else self._named(name)
+        if name is None and adapted is None:
             raise UserError(
                 "no network loses as little as is allowed\n"
                 f"  expected: name=, one of {', '.join(each.name for each in self.networks)}"
             )
-        assert self.example is not None
-        engine = ENGINES.get(self.original.engine)
-        measured = engine.precision if isinstance(engine, Library) else None
-        chosen = format or (_TORCH if measured is None else _LIBRARY)
-        form = precision or (measured if measured and chosen == _LIBRARY else FLOAT32)
-        if form in (INT8, AUTO) and INT8 in formats.get(chosen, networks=True).precisions:
-            if made is None or form != measured:
-                made = quantize(net, self.samples, formats=form)
-            net = made  # it has its own precision
-        return export_network(net, path, self.example, format=chosen, precision=form)
+        net = self.original_net if adapted is None else adapted.net
+        assert net is not None
+        if precision not in (INT8, AUTO):
+            return net
+        if adapted is not None and adapted.quantized is not None:
+            if precision == self._library_precision:
+                return adapted.quantized
+        return quantize(net, self.samples, formats=precision)

@@ -120,6 +120,12 @@ class _Arguments(NetworkArguments):
         metavar="NAME",
         unset="what was measured",
     )
+    ship: Path | None = option(
+        "Folder for the best network as libraries for several processors, with a loader in Python, "
+        "an example in C and a model card.",
+        None,
+        metavar="DIRECTORY",
+    )
     as_json: bool = output.as_json()
 
 
@@ -159,6 +165,8 @@ def command(given: _Arguments) -> int:
         found.picture(given.picture)
     if given.out is not None:
         _export(found, given.out, given.format_, given.out_precision)
+    if given.ship is not None and found.best is not None:
+        output.say(f"wrote {found.ship(given.ship).card}")
     if given.as_json:
         print_results(found.to_json() | {"store": given.store})
     else:

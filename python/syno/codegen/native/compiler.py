@@ -105,12 +105,45 @@ class Compiler:
         return private_cache("native", "compiled code") / f"{key}.h"
 
     def _command(self, flags: Sequence[str]) -> list[str]:
-        return [*flags, *((_THREADS,) if self.threads else ())]
+        return [*flags, *self.thread_flags]
 
     def _place(self, source: str, flags: Sequence[str]) -> Path:
         command = shlex.join(self._command(flags))
         key = _digest(source, self.path, self.version, command, processor())
         return private_cache("native", "compiled code") / f"{key}.so"
+
+    @property
+    def thread_flags(self) -> tuple[str, ...]:
+        """What lets code use threads, if the compiler can."""
+        return (_THREADS,) if self.threads else ()
+
+    def build(self, source: str, flags: Sequence[str], path: Path, *, parts: int = 1) -> None:
+        """Compile `source` to the library `path`, in one step, without the cache.
+
+        parts: as `library` has them. UserError when it does not compile, or cannot be written.
+        """
+        try:
+            with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
+                self._pieces(source, self._command(flags), Path(temporary), parts).replace(path)
+        except OSError as error:
+            raise UserError(f"cannot write '{path}': {error.strerror}") from error
+
+    def _pieces(self, source: str, command: Sequence[str], folder: Path, parts: int) -> Path:
+        """A library in a folder, of pieces that are compiled side by side."""
+        text, built = folder / "operator.cpp", folder / "operator.so"
+        text.write_text(source, encoding="utf-8")
+        if parts == 1:
+            self._run([*command, str(text), "-o", str(built)], str(folder))
+            return built
+        objects = [folder / f"{part}.o" for part in range(parts)]
+        pieces = [
+            [*command, f"-DSYNO_PART={part}", "-c", str(text), "-o", str(piece)]
+            for part, piece in enumerate(objects)
+        ]
+        with ThreadPoolExecutor(usable_cores()) as pool:
+            list(pool.map(lambda piece: self._run(piece, str(folder)), pieces))
+        self._run([*command, *map(str, objects), "-o", str(built)], str(folder))
+        return built
 
     def _compile(self, source: str, flags: Sequence[str], path: Path, parts: int = 1) -> None:
         command, header = self._command(flags), self._header(flags)
@@ -118,20 +151,7 @@ class Compiler:
             command += ["-include", str(header)]
         try:
             with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
-                text = Path(temporary) / "operator.cpp"
-                text.write_text(source, encoding="utf-8")
-                built = Path(temporary) / path.name
-                if parts == 1:
-                    self._run([*command, str(text), "-o", str(built)], temporary)
-                else:
-                    objects = [Path(temporary) / f"{part}.o" for part in range(parts)]
-                    pieces = [
-                        [*command, f"-DSYNO_PART={part}", "-c", str(text), "-o", str(piece)]
-                        for part, piece in enumerate(objects)
-                    ]
-                    with ThreadPoolExecutor(usable_cores()) as pool:
-                        list(pool.map(lambda piece: self._run(piece, temporary), pieces))
-                    self._run([*command, *map(str, objects), "-o", str(built)], temporary)
+                built = self._pieces(source, command, Path(temporary), parts)
                 # Each in one step: whoever reads sees a library that fits its sum, or makes it.
                 sums = Path(temporary) / "sums"
                 sums.write_text(_digest_of(built.read_bytes()), encoding="ascii")

@@ -191,8 +191,12 @@ def load(
 def compiled(code: Path, compiler: Compiler | None = None) -> ctypes.CDLL:
     """The library of a network's code. UserError for a file that is none, or does not compile."""
     source = _source(code)[1]
-    parts = source.count("\n#if !defined(SYNO_PART)")
-    return (compiler or find_compiler()).library(source, FLAGS, parts=parts)
+    return (compiler or find_compiler()).library(source, FLAGS, parts=parts_of(source))
+
+
+def parts_of(source: str) -> int:
+    """Into how many pieces the code of a network can be compiled."""
+    return source.count("\n#if !defined(SYNO_PART)")
 
 
 def _source(path: Path) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""A network as a folder to hand over: libraries for several processors, a loader, an example."""
