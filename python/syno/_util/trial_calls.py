@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import torch
@@ -55,8 +56,15 @@ def random_like(inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
 
 
 def tensors_of(value: object) -> list[torch.Tensor]:
-    """The tensors of a result of a network, however they are nested."""
-    return [each for each in tree_leaves(value) if isinstance(each, torch.Tensor)]
+    """The tensors of a result of a network, however they are nested, also in dataclasses."""
+    found: list[torch.Tensor] = []
+    for each in tree_leaves(value):
+        if isinstance(each, torch.Tensor):
+            found.append(each)
+        elif dataclasses.is_dataclass(each):
+            for field in dataclasses.fields(each):
+                found += tensors_of(getattr(each, field.name))
+    return found
 
 
 def difference(found: torch.Tensor, expected: torch.Tensor) -> float:

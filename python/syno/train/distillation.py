@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -12,7 +12,12 @@ from torch import nn
 from torch.nn import functional
 
 from syno._util.errors import UserError
+from syno._util.trial_calls import tensors_of
+from syno.data.custom import Outputs
 from syno.train.checkpoint import tensor_bytes
+
+# A function of outputs of a network and of those that are wanted, which returns a scalar.
+Distance = Callable[[Outputs, Outputs], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -21,10 +26,12 @@ class Distillation:
 
     The distance of class scores is the Kullback-Leibler divergence of softened distributions
     (Hinton et al. 2015, "Distilling the knowledge in a neural network"); that of other outputs is
-    the squared error relative to the variance of the teacher's.
+    the squared error relative to the variance of the teacher's, the mean over all of them where
+    there are several.
 
     teacher: a trained network for the same inputs.
     dimension: of the outputs, in which the classes are; None for outputs that are no class scores.
+    distance: another one: a function of the network's outputs and the teacher's, a scalar.
     temperature: by which class scores are divided.
     features: names of modules that teacher and network have; the relative squared errors of their
         outputs are added, `feature_weight` times their mean.
@@ -32,6 +39,7 @@ class Distillation:
 
     teacher: nn.Module
     dimension: int | None = 1
+    distance: Distance | None = None
     weight: float = 0.7
     temperature: float = 2.0
     features: Sequence[str] = field(default=())
@@ -52,7 +60,14 @@ class Distillation:
     @property
     def fingerprint(self) -> str:
         """A digest of the settings and of the weights of the teacher."""
-        settings = (self.dimension, self.weight, self.temperature, list(self.features))
+        settings: tuple[object, ...] = (
+            self.dimension,
+            self.weight,
+            self.temperature,
+            list(self.features),
+        )
+        if self.distance is not None:
+            settings = (*settings, name_of(self.distance))
         digest = hashlib.blake2b(repr((settings, self.feature_weight)).encode(), digest_size=16)
         for name, value in self.teacher.state_dict().items():
             digest.update(name.encode())
@@ -101,7 +116,7 @@ class Lesson:
         """A hook that keeps what a module of the teacher returns."""
         return _Hook(self._wanted, name)
 
-    def loss(self, loss: torch.Tensor, scores: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    def loss(self, loss: torch.Tensor, scores: Outputs, inputs: torch.Tensor) -> torch.Tensor:
         """The loss of a batch, of which the network has given `scores`; a scalar."""
         settings = self._settings
         with torch.no_grad():
@@ -110,7 +125,9 @@ class Lesson:
             wanted = settings.teacher(given)
         total = loss
         if settings.weight:
-            distance = _distance(scores, wanted, settings.dimension, settings.temperature)
+            distance = distance_of(
+                scores, wanted, settings.dimension, settings.temperature, settings.distance
+            )
             total = (1.0 - settings.weight) * loss + settings.weight * distance
         if settings.features:
             errors = [relative_error(self._own[name], self._wanted[name]) for name in self._own]
@@ -128,16 +145,47 @@ class _Hook:
         self._kept[self._name] = output
 
 
+def name_of(function: Distance) -> str:
+    """What a function is called where it was written."""
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
 def _format(inputs: torch.Tensor) -> torch.memory_format:
     return torch.channels_last if inputs.dim() == 4 else torch.contiguous_format
 
 
-def _distance(
-    scores: torch.Tensor, wanted: torch.Tensor, dimension: int | None, temperature: float
+def distance_of(
+    scores: Outputs,
+    wanted: Outputs,
+    dimension: int | None,
+    temperature: float = 1.0,
+    function: Distance | None = None,
 ) -> torch.Tensor:
-    if dimension is None:
-        return relative_error(scores, wanted)
-    return divergence(scores / temperature, wanted / temperature, dimension) * temperature**2
+    """The distance of outputs from wanted ones, as `Distillation` has it, a scalar.
+
+    UserError for outputs without a tensor of numbers, and for a function that returns no scalar.
+    """
+    if function is not None:
+        found = function(scores, wanted)
+        if not isinstance(found, torch.Tensor) or found.numel() != 1:
+            shape = list(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
+            raise UserError(
+                "the distance of outputs from the original's is not a number\n"
+                f"  expected: a scalar      got: {shape}"
+            )
+        return found.reshape(())
+    if dimension is not None:
+        return divergence(scores / temperature, wanted / temperature, dimension) * temperature**2
+    own, other = (
+        [each for each in tensors_of(outputs) if each.is_floating_point()]
+        for outputs in (scores, wanted)
+    )
+    if not own or len(own) != len(other):
+        raise UserError(
+            f"the network gives a {type(scores).__name__} without tensors of numbers to compare\n"
+            "  what to do: pass distance=, a function of its outputs and of the original's"
+        )
+    return torch.stack([relative_error(*both) for both in zip(own, other, strict=True)]).mean()
 
 
 def divergence(scores: torch.Tensor, wanted: torch.Tensor, dimension: int) -> torch.Tensor:

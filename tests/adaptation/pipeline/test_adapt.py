@@ -16,7 +16,7 @@ from torch.utils.data import TensorDataset
 import syno
 from marks import slow_but
 from syno import UserError
-from syno.adaptation.pipeline import fine_tuning, networks, page, screening
+from syno.adaptation.pipeline import fine_tuning, networks, page, progress, screening
 from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.results import NetworkRow, Reached, SlotRow
 from syno.adaptation.pipeline.rivals import rivals
@@ -93,6 +93,31 @@ def test_what_is_reached_is_a_share_of_what_the_original_needs(goal, wanted, rea
     slots = [SlotRow("s", "", "", "", "", 4.0, 2.0, 1, 1, 0.0)] * 2
     found = networks._reached(goal, original, row, slots)
     assert found == Reached(goal.resource, pytest.approx(wanted), pytest.approx(reached))
+
+
+def test_it_prints_as_its_table(found):
+    assert str(found) == str(found.table())
+    assert "Conv2d" not in repr(found)
+
+
+def test_without_an_observer_lines_and_notes_go_to_standard_error(
+    trained, data, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(progress, "_LINE_EVERY", 0.0)
+    store = str(tmp_path / "runs.db")
+    found = adapt(trained, data, store, macs=["0.001x", "0.6x"])
+    out, said = capsys.readouterr()
+    assert out == ""
+    lines = said.splitlines()
+    assert any(re.fullmatch(r"\d.* s: candidates, 0 of 3 \w+", line) for line in lines)
+    assert any(line.startswith("the goal macs 0.001x is out of reach") for line in lines)
+    monkeypatch.setattr(progress, "is_shown", lambda: True)
+    again = adapt(trained, data, store, name=found.study, macs=["0.001x", "0.6x"])
+    assert again.rows == found.rows
+    adapt(trained, data, store, name=found.study, macs="0.6x", progress=lambda *_: None)
+    capsys.readouterr()
+    adapt(trained, data, store, name=found.study, macs="0.6x", progress=lambda *_: None)
+    assert capsys.readouterr().err == ""
 
 
 def test_the_adapted_network_is_close_to_the_original(found, data):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from syno.operators.operator import Operator
     from syno.study.results import StudyResults
     from syno.train import Fidelity
+    from syno.train.distillation import Distance
 
 
 @documented
@@ -55,9 +56,19 @@ class AdaptationArguments(AdaptationOptions, DataArguments):
         "such as `{'epochs': 2}`.",
         None,
     )
+    distance: Distance | None = argument(
+        "How far outputs are from the original's, for custom data: a function of the outputs of a "
+        "network and of the original, which returns a scalar tensor. It scores networks, and is what "
+        "the fine-tuning makes small beside the loss.",
+        None,
+        unset="the Kullback-Leibler divergence of classes; else the mean of the squared errors of "
+        "all outputs, relative to their variance",
+    )
     progress: AdaptationObserver | None = argument(
         "Called with (phase, done, total, remark). The phase `study` has the name of the study as "
         "its remark, `forecast` a sentence about the time, and `note` one about what cannot be "
         "compiled.",
         None,
+        unset="a progress bar on a terminal or in a notebook; elsewhere, a line on standard error "
+        "every 20 seconds",
     )

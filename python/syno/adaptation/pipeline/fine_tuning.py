@@ -62,7 +62,12 @@ class FineTuner:
     def distillation(self) -> Distillation:
         """How a network learns from the original one."""
         features = self.subject.features if self.options.distill_features else ()
-        return Distillation(self.subject.original, self.subject.dimension, features=features)
+        return Distillation(
+            self.subject.original,
+            self.subject.dimension,
+            self.subject.distance,
+            features=features,
+        )
 
     def tuned(
         self,

@@ -139,9 +139,9 @@ class AdaptedNetwork:
 
     row: NetworkRow
     slots: tuple[SlotRow, ...]
-    net: nn.Module
+    net: nn.Module = field(repr=False)
     widths: tuple[WidthRow, ...] = ()
-    quantized: QuantizedNetwork | None = None
+    quantized: QuantizedNetwork | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -186,6 +186,10 @@ class AdaptationResults:
         default=None, repr=False
     )
     engines: EngineComparison | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        """The table of the networks."""
+        return str(self.table())
 
     def network(self, name: str) -> AdaptedNetwork:
         """The network of a goal. UserError that lists the names."""

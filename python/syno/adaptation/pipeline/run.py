@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -23,7 +23,7 @@ from syno.adaptation.pipeline.latency import InterleavedTimer
 from syno.adaptation.pipeline.length import Lengths
 from syno.adaptation.pipeline.narrowing import Narrowed, Narrowing
 from syno.adaptation.pipeline.pool import Candidate, CandidateDocument, candidates
-from syno.adaptation.pipeline.progress import AdaptationObserver, Progress, silent
+from syno.adaptation.pipeline.progress import AdaptationObserver, Progress, shown
 from syno.adaptation.pipeline.recorder import Recorder
 from syno.adaptation.pipeline.results import NetworkRow
 from syno.adaptation.pipeline.scores import Scorer
@@ -304,9 +304,12 @@ def started(
             "fingerprint": subject.fingerprint,
         }
         usual = source.name.replace("/", "-")
-        with open_journal(opened, given.name, usual, settings, seed) as journal:
+        with (
+            open_journal(opened, given.name, usual, settings, seed) as journal,
+            ExitStack() as shows,
+        ):
             journal.started()
-            observer = given.progress or silent
+            observer = shows.enter_context(shown()) if given.progress is None else given.progress
             observer("study", 0, 1, journal.study.name)
             budget = Budget(given.hours, journal)
             run = AdaptationRun(

@@ -21,6 +21,7 @@ from syno.store.documents import SettingsDocument
 from syno.study.evaluate.loading import load_for
 from syno.study.evaluate.network import Network
 from syno.train import Fidelity, fidelity, test_accuracy, test_metrics
+from syno.train.distillation import Distance, name_of
 
 Data = DataSet | Records | TextData | CustomData
 # Fields of a fidelity and of its recipe.
@@ -47,10 +48,11 @@ class AdaptationSource:
     model_options: Mapping[str, int | str] = field(default_factory=dict)
     data_name: str | None = None
     data_dir: str | None = None
+    distance: Distance | None = None
 
     def subject(self) -> AdaptationSubject:
         """The network as a subject of fits."""
-        return AdaptationSubject(self.network, self.data, self.fidelity)
+        return AdaptationSubject(self.network, self.data, self.fidelity, self.distance)
 
     def settings(self) -> dict[str, object]:
         """What a store keeps of it."""
@@ -63,6 +65,7 @@ class AdaptationSource:
             "data": self.data_name or getattr(self.data, "name", None),
             "data_dir": self.data_dir,
             "fidelity": self.fidelity.to_json(),
+            **({} if self.distance is None else {"distance": name_of(self.distance)}),
             **({} if metric is None else {"metric": metric}),
         }
 
@@ -106,11 +109,18 @@ def checked_source(given: AdaptationArguments) -> AdaptationSource:
     if isinstance(module, nn.Module) and slots(module):
         checked_originals(module)
     own = given.custom_data(data)
+    if given.distance is not None and (own is None or not callable(given.distance)):
+        raise UserError(
+            "'distance' is a function of a network's outputs and of the original's, for custom data"
+            f"\n  got: {type(given.distance).__name__}"
+            + ("" if own is not None else f" for the data set '{data}'")
+        )
     if own is not None:
         found = _checked_fidelity(given.fidelity, _USUAL["custom"], {})
         network = Network.custom(module, own, seed)  # type: ignore[arg-type]
         name = type(module).__name__.lower()
-        return AdaptationSource(f"{name}-{own.name}", network, own, found)
+        label = f"{name}-{own.name}"
+        return AdaptationSource(label, network, own, found, distance=given.distance)
     assert isinstance(data, str)
     usual = _USUAL[_task(data, data_dir)]
     found = _checked_fidelity(given.fidelity, usual, _changes(data, before, module))

@@ -10,20 +10,20 @@ from functools import cached_property
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map_only
 
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno.adaptation.slots import refresh_batch_norm
 from syno.data import DataSet, Records, TextData
-from syno.data.custom import CustomData
-from syno.engines.engine import Outputs
+from syno.data.custom import CustomData, Outputs
 from syno.network.placeholder import slots
 from syno.store.objective import ACCURACY, LOSS, Objective
 from syno.study.evaluate.network import Network
 from syno.train import Fidelity, TrainingTask, make_task
 from syno.train.checkpoint import tensor_bytes
 from syno.train.custom import class_dimension
-from syno.train.distillation import divergence, relative_error
+from syno.train.distillation import Distance, distance_of
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 # Images for the statistics of batch normalization of a network with other operators.
@@ -53,18 +53,25 @@ class AdaptationSubject:
 
     network: with the template, whose slots hold their original layers.
     objective: accuracy, loss or a custom metric; dimension: of the outputs that classes are in;
-    None if the outputs are no class scores.
+    None if the outputs are no class scores. distance: of outputs from the original's, a function of
+    the user; None for the usual one.
     """
 
     def __init__(
-        self, network: Network, data: DataSet | Records | TextData | CustomData, fidelity: Fidelity
+        self,
+        network: Network,
+        data: DataSet | Records | TextData | CustomData,
+        fidelity: Fidelity,
+        distance: Distance | None = None,
     ) -> None:
         self.network, self.data, self.fidelity = network, data, fidelity
+        self.distance = distance
         self.original = network.original().eval().requires_grad_(False)
         self.task: TrainingTask = make_task(data, fidelity)
         self.objective = _objective(data)
         self.example = network.inputs(1)
-        self._wanted: dict[int, torch.Tensor] = {}
+        # Of each batch of the validation split how many samples, and the original's outputs.
+        self._wanted: dict[int, tuple[int, Outputs]] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -145,14 +152,13 @@ class AdaptationSubject:
             net.train(training)
         return Quality(lost / seen, distance / seen)
 
-    def _distance(self, scores: torch.Tensor, inputs: torch.Tensor, place: int) -> float:
-        wanted = self._wanted.get(place)
-        if wanted is None or len(wanted) < len(inputs):
-            wanted = self._wanted[place] = self.original(inputs)
-        wanted = wanted[: len(inputs)]
-        if self.dimension is not None:
-            return float(divergence(scores, wanted, self.dimension))
-        return float(relative_error(scores, wanted))
+    def _distance(self, scores: Outputs, inputs: torch.Tensor, place: int) -> float:
+        count, wanted = self._wanted.get(place, (0, None))
+        if count < len(inputs):
+            count, wanted = self._wanted[place] = len(inputs), self.original(inputs)
+        if count > len(inputs):
+            wanted = tree_map_only(torch.Tensor, lambda of_batch: of_batch[: len(inputs)], wanted)
+        return float(distance_of(scores, wanted, self.dimension, function=self.distance))
 
     def share_right(self, run: Callable[[torch.Tensor], Outputs]) -> float:
         """The accuracy of what takes one sample at a time, on the first samples of the validation

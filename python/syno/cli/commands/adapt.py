@@ -177,10 +177,12 @@ def command(given: _Arguments) -> int:
 def watch(move: output.Move) -> AdaptationObserver:
     """An observer that moves a progress bar, and states the command that resumes the study."""
 
+    from syno.adaptation.pipeline.progress import SENTENCES
+
     def watch(phase: str, done: int, total: int, remark: str) -> None:
         if phase == "study":
             framework.resumable(framework.this_command(name=remark))
-        elif phase in ("forecast", "note"):
+        elif phase in SENTENCES:
             output.say(remark)
         else:
             move(done, f"{phase}, {done} of {total} {remark}".strip())
