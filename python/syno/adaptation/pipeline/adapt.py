@@ -22,6 +22,7 @@ from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
 from syno.adaptation.pipeline.selection import OutOfReachError, Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
 from syno.engines.engine_network import EngineNetwork
+from syno.operands.lookup import named_operators
 from syno.operators.operator import Operator
 from syno.store.environment import capture_environment
 from syno.study.fronts import LATENCY, MACS, PARAMS
@@ -44,6 +45,7 @@ def adapt(given: AdaptationArguments) -> Adaptation:
             replaced, or all goals are out of reach; the message says what the least possible is.
     """
     goals = _goals(given.latency, given.slots, given.macs, given.params)
+    named_operators(given.operators, store=None)  # an unknown one is an error before all else
     grows = _has_usual_length(given.fidelity)
     with started(checked_source(given), given, grows=grows) as run:
         found = _adapted(run, goals, given.operators, rivals=given.rivals, final=given.final)
