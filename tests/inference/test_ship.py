@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import subprocess
 import sys
@@ -200,6 +201,6 @@ def test_every_kind_of_processors_is_chosen_by_what_it_needs():
     for kinds in ship._PROCESSORS.values():
         assert set(ship._FEATURES) | {"baseline"} >= set(kinds)
         flags = [set(each.flags) for each in kinds.values()]
-        assert flags[0] == set() and all(one != other for one, other in zip(flags, flags[1:]))
+        assert flags[0] == set() and all(map(operator.ne, flags, flags[1:]))
     folder = Path(ship.__file__).parent
     assert {each.name for each in folder.glob("*.c")} == {"start.c", "example.c"}

@@ -395,6 +395,18 @@ def test_slots_of_another_network_are_refused() -> None:
         slots(nn.Linear(2, 2))
 
 
+def test_the_stored_summaries_of_small_models_are_those_of_the_models() -> None:
+    path = Path(summary.__file__).with_name("summaries.json")
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    small = [name for name, each in stored.items() if each["macs"] < 2e7]
+    assert len(small) >= 4
+    for name in small:
+        found = summarise(name).to_json()
+        assert stored[name] == json.loads(
+            json.dumps({k: v for k, v in found.items() if k != "name"})
+        )
+
+
 @pytest.mark.slow
 def test_the_stored_summaries_are_those_of_the_models() -> None:
     """`syno models` reads them. SYNO_UPDATE_GOLDEN=1 writes them anew."""

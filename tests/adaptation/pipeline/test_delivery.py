@@ -63,7 +63,7 @@ def test_what_is_measured_is_what_is_written(engine, trained, data, tmp_path):
 
 def test_it_is_shipped_with_a_card(trained, data, tmp_path):
     found = in_engine(trained, data, str(tmp_path / "runs.db"), "syno-cpp-int8", max_drop=50.0)
-    with pytest.raises(UserError, match="has no network '0.5x'"):
+    with pytest.raises(UserError, match=r"has no network '0\.5x'"):
         found.ship(tmp_path / "out", "0.5x")
     shipped = found.ship(tmp_path / "out", "macs 0.6x", processors=["native"])
     card = shipped.card.read_text()

@@ -133,7 +133,7 @@ def test_macs_of_other_operations_count(trained, data, monkeypatch, no_operators
     assert found.original.macs == 2 * layers
     assert network.row.macs == pytest.approx(layers + macs(network.net))
     assert 0.7 * 2 * layers < network.row.macs <= 0.8 * 2 * layers
-    with pytest.raises(UserError, match="the goal 0.1x is out of reach"):
+    with pytest.raises(UserError, match=r"the goal 0\.1x is out of reach"):
         adapted(trained, data, "sqlite://", macs="0.5x", options=options(widths=True))
 
 
@@ -169,5 +169,5 @@ def test_what_cannot_be_narrowed_is_said(trained, data, monkeypatch):
 
 
 def test_out_of_reach_for_both(trained, data, no_operators):
-    with pytest.raises(UserError, match="the goal 0.1x is out of reach"):
+    with pytest.raises(UserError, match=r"the goal 0\.1x is out of reach"):
         adapted(trained, data, "sqlite://", macs="0.001x", options=options(widths=True))

@@ -172,7 +172,7 @@ class Adaptation(AdaptationResults):
         assert net is not None
         if precision not in (INT8, AUTO):
             return net
-        if adapted is not None and adapted.quantized is not None:
-            if precision == self._library_precision:
-                return adapted.quantized
+        made = None if adapted is None else adapted.quantized
+        if made is not None and precision == self._library_precision:
+            return made
         return quantize(net, self.samples, formats=precision)

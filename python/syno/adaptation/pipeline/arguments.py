@@ -58,8 +58,8 @@ class AdaptationArguments(AdaptationOptions, DataArguments):
     )
     distance: Distance | None = argument(
         "How far outputs are from the original's, for custom data: a function of the outputs of a "
-        "network and of the original, which returns a scalar tensor. It scores networks, and is what "
-        "the fine-tuning makes small beside the loss.",
+        "network and of the original, which returns a scalar tensor. It scores networks, and the "
+        "fine-tuning makes it small beside the loss.",
         None,
         unset="the Kullback-Leibler divergence of classes; else the mean of the squared errors of "
         "all outputs, relative to their variance",

@@ -114,7 +114,8 @@ class Narrowing:
     def select(self, goals: Sequence[Goal], over: Callable[[], bool]) -> Narrowed | None:
         """The network for limits on some resources; None where no widths keep them.
 
-        over: whether the time is over, after which no nearer network is searched. Times of slots are no goal for widths: there is nothing in place of a slot.
+        over: whether the time is over, after which no nearer network is searched. Times of slots
+        are no goal for widths: there is nothing in place of a slot.
         """
         if any(goal.resource == SLOTS for goal in goals) or not self._eliminations:
             return None

@@ -149,7 +149,9 @@ def screened(
 ) -> tuple[dict[str, list[ScreenedCandidate]], list[Candidate]]:
     """The entries of each kind of slot, the original layer first, and the pool with mutations.
 
-    formats: of layers, as `slot_latencies` has them. Candidates are kept by what the goals limit alone: measured times, which vary from run to run,
+    formats: of layers, as `slot_latencies` has them.
+
+    Candidates are kept by what the goals limit alone: measured times, which vary from run to run,
     decide nothing about goals for MACs or parameters.
     """
     limited = scope.limited

@@ -49,11 +49,12 @@ class Network:
         self._destroy.argtypes = [ctypes.c_void_p]
 
     def __call__(self, *inputs: Any, threads: int = 1) -> Any:
-        """The result for arrays [n, ...] of any n, or a list of the results if there are several."""
+        """The result for arrays [n, ...] of any n, or a list of them if there are several."""
         if len(inputs) != len(self.input_shapes):
             raise ValueError(f"expected {len(self.input_shapes)} inputs, got {len(inputs)}")
         arrays: list[Any] = []
-        for x, shape, kind in zip(inputs, self.input_shapes, self.input_types):
+        every = zip(inputs, self.input_shapes, self.input_types, strict=True)
+        for x, shape, kind in every:
             array = np.ascontiguousarray(x, kind)
             if array.ndim == 0 or array.shape[1:] != shape or len(array) != len(inputs[0]):
                 raise ValueError(f"expected inputs {['n', *shape]} of one n, got {array.shape}")
@@ -85,7 +86,7 @@ if __name__ == "__main__":
     network = Network()
     zeros = [
         np.zeros((1, *shape), kind)
-        for shape, kind in zip(network.input_shapes, network.input_types)
+        for shape, kind in zip(network.input_shapes, network.input_types, strict=True)
     ]
     found = network(*zeros)
     print(f"computed for {network.processor}:", found[0] if isinstance(found, list) else found)

@@ -288,8 +288,8 @@ def _with_processor(header: str, prefix: str) -> str:
     before, found, after = header.rpartition(end)
     assert found
     return (
-        f"{before}/* Which library runs, of those in the folder `processors`; empty where none can. "
-        f"*/\nconst char* {prefix}_processor(void);\n\n{found}{after}"
+        f"{before}/* Which library runs, of those in the folder `processors`; empty where none can "
+        f"be. */\nconst char* {prefix}_processor(void);\n\n{found}{after}"
     )
 
 
@@ -329,7 +329,7 @@ def _memory(functions: Sequence[Function], prefix: str) -> dict[str, str]:
     given: list[str] = []
     taken: list[str] = []
     places: list[str] = []
-    for type_, name in run.parameters[1:-2]:
+    for type_, _ in run.parameters[1:-2]:
         is_input = type_.startswith("const")
         number = sum(place.startswith("x" if is_input else "y") for place in places)
         which, own = ("input", f"x{number}") if is_input else ("output", f"y{number}")
