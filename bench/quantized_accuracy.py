@@ -1,4 +1,4 @@
-"""Accuracy of a trained network in float32 and in INT8, both as C++ libraries, on the test split.
+"""Accuracy of trained networks in float32 and in INT8, as C++ libraries, on the test split.
 
 Ranges come from images of the training split. `--json FILE` keeps the rows with the machine,
 versions and commit.
@@ -23,7 +23,12 @@ from syno.network import models
 from syno.train import fidelity, training_images
 from syno_lab.experiments.environment import known_environment
 
-TEACHER = "examples/teachers/resnet18-small-24-cifar10.safetensors"
+# Models with their options, and the files of their weights in examples/teachers.
+NETWORKS = (
+    ("resnet18-small", {"width": 24}, "resnet18-small-24-cifar10.safetensors"),
+    ("mobilenetv2-cifar", {}, "mobilenetv2-cifar10.safetensors"),
+    ("efficientnet-cifar", {}, "efficientnet-cifar10.safetensors"),
+)
 _BATCH = 500
 
 
@@ -46,25 +51,27 @@ def accuracy(network: NetworkLibrary, data: DataSet) -> float:
 
 
 def main() -> None:
-    """Print both accuracies."""
+    """Print the accuracies."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=300, help="training images for ranges")
     parser.add_argument("--json", type=Path, help="file for the rows")
     given = parser.parse_args()
     data, how = load("cifar10"), fidelity("small").changed(resolution=32)
-    net = models.build(
-        "resnet18-small", classes=10, channels=3, size=32, width=24, weights=TEACHER
-    ).eval()
-    quantized = syno.quantize(net, training_images(data, how, given.samples, seed=0))
-    with tempfile.TemporaryDirectory() as folder:
-        found = {
-            name: accuracy(library(each, Path(folder), name), data)
-            for name, each in (("float32", net), ("int8", quantized))
-        }
-    print(f"float32 {found['float32']:.2%}, INT8 {found['int8']:.2%}")
+    rows = []
+    for model, options, weights in NETWORKS:
+        file = f"examples/teachers/{weights}"
+        net = models.build(model, classes=10, channels=3, size=32, weights=file, **options).eval()
+        quantized = syno.quantize(net, training_images(data, how, given.samples, seed=0))
+        with tempfile.TemporaryDirectory() as folder:
+            found = {
+                name: accuracy(library(each, Path(folder), name), data)
+                for name, each in (("float32", net), ("int8", quantized))
+            }
+        name = "-".join([model, *map(str, options.values())])
+        print(f"{name}: float32 {found['float32']:.2%}, INT8 {found['int8']:.2%}")
+        rows.append({"network": name, "samples": quantized.images, **found})
     if given.json:
-        row = {"network": "resnet18-small-24", "samples": quantized.images, **found}
-        content = {"environment": known_environment(), "rows": [row]}
+        content = {"environment": known_environment(), "rows": rows}
         given.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 

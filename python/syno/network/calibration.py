@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import torch
 from torch import nn
 
 from syno._util.errors import UserError, first_line
 from syno._util.tensors import check_float32, described
+
+# A batch of inputs of a network: a tensor, or a tuple of them where the network has several inputs.
+Batch: TypeAlias = "torch.Tensor | tuple[torch.Tensor, ...]"
+
+
+def inputs_of(batch: Batch) -> tuple[torch.Tensor, ...]:
+    """The inputs of a batch."""
+    return batch if isinstance(batch, tuple) else (batch,)
+
+
+def samples_of(batch: Batch) -> Iterator[tuple[torch.Tensor, ...]]:
+    """The inputs [1, ...] of each sample of a batch."""
+    yield from zip(*(x.split(1) for x in inputs_of(batch)), strict=True)
 
 
 def checked_batches(calibration: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
@@ -38,6 +52,50 @@ def checked_batches(calibration: Iterable[torch.Tensor]) -> Iterator[torch.Tenso
     if first is None:
         raise UserError(
             "there are no images to calibrate on\n  expected: at least one batch      got: none"
+        )
+
+
+def checked_inputs(calibration: Iterable[Batch], count: int) -> Iterator[tuple[torch.Tensor, ...]]:
+    """As `checked_batches`, for a network of so many inputs: batches are tuples of tensors then."""
+    if count == 1:
+        yield from ((batch,) for batch in checked_batches(calibration))  # type: ignore[arg-type]
+        return
+    if isinstance(calibration, (torch.Tensor, str, bytes, Mapping)) or not isinstance(
+        calibration, Iterable
+    ):
+        raise UserError(
+            "the calibration data is no batches\n"
+            f"  expected: tuples of the {count} inputs of the network, one after the other"
+            f"      got: {described(calibration)}"
+        )
+    first: tuple[torch.Tensor, ...] | None = None
+    for number, batch in enumerate(calibration, 1):
+        what = f"batch {number} of the calibration data"
+        if not isinstance(batch, (tuple, list)) or len(batch) != count:
+            got = f"{len(batch)} of them" if isinstance(batch, (tuple, list)) else described(batch)
+            raise UserError(
+                f"{what} is not like the arguments of the network\n"
+                f"  expected: a tuple of its {count} inputs      got: {got}"
+            )
+        found = tuple(_checked(f"input {place} of {what}", x) for place, x in enumerate(batch, 1))
+        if len({len(x) for x in found}) != 1:
+            raise UserError(
+                f"{what} has inputs of different numbers of samples\n"
+                f"  expected: one      got: {', '.join(str(len(x)) for x in found)}"
+            )
+        first = found if first is None else first
+        if [(x.shape[1:], x.dtype) for x in found] != [(x.shape[1:], x.dtype) for x in first]:
+            raise UserError(
+                f"{what} is not like the first\n"
+                "  expected: "
+                + " and ".join(f"{['n', *x.shape[1:]]} of {x.dtype}" for x in first)
+                + "      got: "
+                + " and ".join(f"{list(x.shape)} of {x.dtype}" for x in found)
+            )
+        yield found
+    if first is None:
+        raise UserError(
+            "there is no data to calibrate on\n  expected: at least one batch      got: none"
         )
 
 

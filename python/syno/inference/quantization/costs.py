@@ -17,6 +17,7 @@ from syno.inference.library.load import NetworkLibrary, StepSeconds
 from syno.inference.passes.layers import layers_of
 from syno.inference.precision import BFLOAT16, FLOAT32, INT8
 from syno.inference.quantization.network import QuantizedNetwork, quantized
+from syno.network.calibration import Batch, inputs_of
 
 # Calls of each library that the times of its steps are the least of.
 _CALLS = 24
@@ -43,13 +44,13 @@ def costs_of(
     graph: fx.GraphModule,
     uniform: Mapping[str, QuantizedNetwork],
     libraries: Mapping[str, NetworkLibrary],
-    samples: Sequence[torch.Tensor],
+    samples: Sequence[tuple[torch.Tensor, ...]],
     threads: int,
 ) -> LayerCosts:
     """The costs of the layers of a network.
 
     graph: in float32, with the layers of the network in INT8; uniform, libraries: by format, the
-    network with it in every layer that has it; samples: [1, ...] of its input.
+    network with it in every layer that has it; samples: [1, ...] of its inputs.
     """
     errors = _errors(graph, uniform[INT8], samples)
     times = step_seconds(libraries, samples[0], threads)
@@ -70,15 +71,15 @@ def costs_of(
 
 
 def step_seconds(
-    libraries: Mapping[str, NetworkLibrary], x: torch.Tensor, threads: int, *, calls: int = _CALLS
+    libraries: Mapping[str, NetworkLibrary], x: Batch, threads: int, *, calls: int = _CALLS
 ) -> dict[str, list[StepSeconds]]:
     """Of each library its steps, with the least of their seconds in so many calls in turns."""
-    array = x.numpy()
+    arrays = [each.numpy() for each in inputs_of(x)]
     found: dict[str, list[StepSeconds]] = {}
     for _ in range(calls):
         for name, library in libraries.items():
-            library(array, threads=threads)
-            steps = library.step_seconds(array, threads=threads)
+            library(*arrays, threads=threads)
+            steps = library.step_seconds(*arrays, threads=threads)
             pairs = zip(steps, found.get(name, steps), strict=True)
             found[name] = [min(both, key=lambda step: step.seconds) for both in pairs]
     return found
@@ -133,7 +134,7 @@ def _layers_before(node: fx.Node, layers: Mapping[fx.Node, TracedLayer]) -> list
 
 
 def _errors(
-    graph: fx.GraphModule, made: QuantizedNetwork, samples: Sequence[torch.Tensor]
+    graph: fx.GraphModule, made: QuantizedNetwork, samples: Sequence[tuple[torch.Tensor, ...]]
 ) -> dict[str, dict[str, float]]:
     """Of each layer the error of the network in which it alone has a format."""
     integers = {str(n.target): layer for n, layer in layers_of(made.graph).items()}
@@ -162,11 +163,11 @@ def _forms(layer: TracedLayer, integers: TracedLayer) -> dict[str, TracedLayer]:
 class _Changed(fx.Interpreter):
     """The values of a graph for a sample, and its results where a layer computes otherwise."""
 
-    def __init__(self, graph: fx.GraphModule, sample: torch.Tensor) -> None:
+    def __init__(self, graph: fx.GraphModule, sample: tuple[torch.Tensor, ...]) -> None:
         super().__init__(graph, garbage_collect_values=False)
         self.nodes = list(graph.graph.nodes)
         self.places = {node: place for place, node in enumerate(self.nodes)}
-        self.results = self.run(sample)
+        self.results = self.run(*sample)
         self.values = dict(self.env)
 
     def error(self, node: fx.Node, layer: TracedLayer) -> float:

@@ -22,6 +22,7 @@ from syno.inference.quantization.network import (
     in_formats,
     quantized,
 )
+from syno.network.calibration import Batch, samples_of
 from syno.network.choice import Choices
 
 MOST_ERROR = 0.05
@@ -33,7 +34,7 @@ _CALLS = 48
 
 
 def with_formats(
-    net: nn.Module, batches: Sequence[torch.Tensor], *, keep: Sequence[str], most_error: float
+    net: nn.Module, batches: Sequence[Batch], *, keep: Sequence[str], most_error: float
 ) -> QuantizedNetwork:
     """`syno.quantize` with a format for each layer.
 
@@ -41,7 +42,7 @@ def with_formats(
     one that was measured to be the fastest among those within the bound.
     """
     threads = torch.get_num_threads()
-    samples = [x for batch in batches for x in batch.split(1)][:SAMPLES]
+    samples = [x for batch in batches for x in samples_of(batch)][:SAMPLES]
     with progress.bar("choosing number formats", 5) as advance:
         whole, graph = quantized(net, batches, keep=keep)
         kept = {row.name for row in whole.rows if row.reason == KEPT}
@@ -132,16 +133,18 @@ def _why(costs: LayerCosts, name: str, form: str) -> str:
 
 
 def _fastest(
-    networks: Sequence[tuple[QuantizedNetwork, NetworkLibrary]], x: torch.Tensor, threads: int
+    networks: Sequence[tuple[QuantizedNetwork, NetworkLibrary]],
+    sample: tuple[torch.Tensor, ...],
+    threads: int,
 ) -> QuantizedNetwork:
     """The network whose library has the least median latency, in turns."""
-    array = x.numpy()
+    arrays = [x.numpy() for x in sample]
     seconds: list[list[float]] = [[] for _ in networks]
     for _ in range(_CALLS):
         for times, (_, library) in zip(seconds, networks, strict=True):
-            library(array, threads=threads)
+            library(*arrays, threads=threads)
             began = time.perf_counter()
-            library(array, threads=threads)
+            library(*arrays, threads=threads)
             times.append(time.perf_counter() - began)
     medians = [sorted(times)[len(times) // 2] for times in seconds]
     return networks[medians.index(min(medians))][0]

@@ -20,6 +20,7 @@ from syno.inference.precision import BFLOAT16, INT8, PRECISIONS
 from syno.inference.prepare import prepare_sample
 from syno.inference.quantization.choose import Chosen, Recorder
 from syno.inference.trace import module_name
+from syno.network.calibration import Batch, inputs_of, samples_of
 
 # Samples that errors are computed for.
 SAMPLES = 8
@@ -126,7 +127,7 @@ def _outline(x: torch.Tensor) -> torch.Tensor:
 
 def quantized(
     net: nn.Module,
-    batches: Iterable[torch.Tensor],
+    batches: Iterable[Batch],
     *,
     keep: Sequence[str] = (),
     formats: Formats | None = None,
@@ -141,17 +142,18 @@ def quantized(
     """
     batches = iter(batches)
     first = next(batches)
-    graph = prepare_sample(net, first).graph
+    graph = prepare_sample(net, *inputs_of(first)).graph
     formats = formats or {}
     floats = {name: reason for name, (form, reason) in formats.items() if form != INT8}
     chosen = Chosen(graph, keep, floats)
     plain = copy_network(graph)
     recorder = Recorder(graph, chosen)
-    images, samples = 0, []
+    images = 0
+    samples: list[tuple[torch.Tensor, ...]] = []
     with torch.no_grad():
         for batch in itertools.chain([first], batches):
-            for sample in batch.split(1):
-                recorder.run(sample)
+            for sample in samples_of(batch):
+                recorder.run(*sample)
                 images += 1
                 if images <= SAMPLES:
                     samples.append(sample)
@@ -165,7 +167,7 @@ def quantized(
 
 def in_formats(
     net: nn.Module,
-    batches: Iterable[torch.Tensor],
+    batches: Iterable[Batch],
     formats: Mapping[str, str],
     *,
     keep: Sequence[str] = (),
@@ -196,14 +198,14 @@ def _compared(
     plain: fx.GraphModule,
     graph: fx.GraphModule,
     reasons: Mapping[str, str],
-    samples: Sequence[torch.Tensor],
+    samples: Sequence[tuple[torch.Tensor, ...]],
 ) -> tuple[list[QuantizedRow], float]:
     """The report, and the error of the results, for some samples."""
     errors: dict[str, list[float]] = {}
     of_results = []
     for sample in samples:
         exact, rounded = _Kept(plain), _Kept(graph)
-        of_results.append(relative_square(rounded.run(sample), exact.run(sample)))
+        of_results.append(relative_square(rounded.run(*sample), exact.run(*sample)))
         for name, value in exact.found.items():
             errors.setdefault(name, []).append(relative_square(rounded.found[name], value))
     rows = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 
-import torch
 from torch import nn
 
 from syno._util.arguments import checked, real, text, texts
@@ -14,13 +14,13 @@ from syno._util.tensors import check_network
 from syno.inference.precision import AUTO, INT8
 from syno.inference.quantization.formats import MOST_ERROR, with_formats
 from syno.inference.quantization.network import QuantizedNetwork, quantized
-from syno.network.calibration import checked_batches
+from syno.network.calibration import Batch, checked_inputs
 
 
 @checked(keep=texts, formats=text, most_error=real)
 def quantize(
     net: nn.Module,
-    calibration: Iterable[torch.Tensor],
+    calibration: Iterable[Batch],
     *,
     keep: Sequence[str] = (),
     formats: str = INT8,
@@ -39,8 +39,9 @@ def quantize(
     times, and measured with PyTorch's number of threads.
 
     Args:
-        net: in evaluation mode on the CPU, with one input.
-        calibration: batches [n, ...] as the network sees them; about 300 samples are enough.
+        net: in evaluation mode on the CPU.
+        calibration: batches [n, ...] as the network sees them, tuples of tensors where `forward`
+            requires several; about 300 samples are enough.
         keep: names of modules whose layers stay in float32.
         formats: "int8", or "auto".
         most_error: the root of the mean square of what "auto" may change in the results for the
@@ -66,7 +67,7 @@ def quantize(
             f"the network {type(net).__name__} is in training mode\n"
             "  expected: evaluation mode      what to do: call net.eval() first"
         )
-    batches = checked_batches(calibration)
+    batches = checked_inputs(calibration, _inputs(net))
     if formats == AUTO:
         return with_formats(net, list(batches), keep=keep, most_error=most_error)
     made, _ = quantized(net, batches, keep=keep)
@@ -76,3 +77,14 @@ def quantize(
             "  expected: a convolution, a linear layer or an operator that has a kernel"
         )
     return made
+
+
+def _inputs(net: nn.Module) -> int:
+    """How many inputs the network requires; one where its signature does not say it."""
+    try:
+        parameters = inspect.signature(net.forward).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [each for each in parameters if each.kind in kinds and each.default is each.empty]
+    return max(len(required), 1)
