@@ -323,13 +323,10 @@ class QuantizationOptions(Options):
 
     section: ClassVar[str] = "Quantization"
     quantize: bool = option(
-        "Also quantize each trained network to INT8, and measure its accuracy and latency.", False
-    )
-    engine: str | None = option(
-        "Quantized engine of PyTorch: fbgemm, x86, onednn, qnnpack.",
-        None,
-        unset="the first available one",
-        metavar="NAME",
+        "Also quantize each trained network to INT8, and measure its accuracy and latency.",
+        False,
+        more="It is quantized by `syno.quantize`, runs as a C++ library, and is compared with the "
+        "original network as such a library in float32.",
     )
     calibration_images: int = option(
         "Number of training images for the calibration of --quantize.",

@@ -17,10 +17,10 @@ from syno.adaptation.pipeline.adapt import _goals
 from syno.codegen import export as exports
 from syno.data import load
 from syno.engines import compare
+from syno.inference import quantize
 from syno.measure import latency
 from syno.prediction import LatencyPredictor
 from syno.surrogate.data import FEATURES, SurrogateData
-from syno.torch_int8 import quantize
 from syno.tune.grid import read_grid
 from syno.tune.tasks import tasks_of
 
@@ -132,7 +132,11 @@ READING: dict[str, Callee] = {
 }  # fmt: skip
 TRACING: dict[str, Callee] = {
     "quantize": Callee(
-        quantize, lambda: {"net": net(), "calibration": [x()], "engine": None}
+        quantize,
+        lambda: {
+            "net": net(), "calibration": [x()], "keep": ["0"], "formats": "int8",
+            "most_error": 0.05,
+        },
     ),
     "compile": Callee(
         syno.compile,

@@ -113,8 +113,8 @@ def test_rows_in_int8_stand_behind_those_in_float32(stored: tuple[Path, dict[str
         assert quantised[name]["macs"] == plain[name]["macs"]
         for one, other in zip(quantised[name]["seeds"], plain[name]["seeds"], strict=True):
             assert abs(one["accuracy"] - other["accuracy"]) < 0.06
-            assert one["int8_macs"] == one["network_macs"] > plain[name]["macs"]
-            assert one["float_parts"] == {}
+            assert one["network_macs"] >= one["int8_macs"] > 0.9 * one["network_macs"]
+            assert one["network_macs"] > plain[name]["macs"]
             assert one["calibration_images"] == 200
             assert one["latency_ratio"] > 0
         assert quantised[name]["accuracy_beside_baseline"]["count"] == 2
@@ -123,7 +123,7 @@ def test_rows_in_int8_stand_behind_those_in_float32(stored: tuple[Path, dict[str
     assert len(summary.quantized) == 6
     for evaluation in summary.quantized:
         assert evaluation.precision == "int8"
-        assert evaluation.recipe["engine"] in ("fbgemm", "x86", "onednn", "qnnpack")
+        assert evaluation.recipe["engine"] == "syno-cpp-int8"
         assert evaluation.recipe["calibration"] == {"images": 256, "seed": 0}
     assert {e.precision for e in (*summary.evaluations, *summary.baselines)} == {"float32"}
 
@@ -324,8 +324,6 @@ def test_a_projection_is_trained_in_a_language_model(text: str) -> None:
         (["empty", *QUICK], "the folder 'empty' contains no operators"),
         (["ab12", *QUICK], "no store to search for an id or a key"),
         (["operator-1", "mine.txt", *QUICK], "operator 'mine' needs values of z"),
-        (["conv2d", *QUICK, "--engine", "x86"], "--engine has no effect without --quantize"),
-        (["conv2d", *QUICK, "--quantize", "--engine", "tpu"], "cannot compute in INT8 with engine"),
         (
             ["linear", "--data", "{text}", "--quantize"],
             "only networks for images can be quantized to INT8",

@@ -240,11 +240,6 @@ def test_a_batch_larger_than_the_data(here: Path, arguments: list[str], parts: l
             ["--data", "./words.txt", "--quantize"],
             ["only networks for images can be quantized to INT8"],
         ),
-        (
-            ["--data", "digits", "--quantize", "--engine", "tensorrt"],
-            ["cannot compute in INT8 with engine 'tensorrt' here", "expected: "],
-        ),
-        (["--data", "digits", "--engine", "x86"], ["--engine has no effect", "--quantize"]),
     ],
 )
 def test_kinds_that_do_not_go_together(

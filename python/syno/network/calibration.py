@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 import torch
-from torch import nn
 
-from syno._util.errors import UserError, first_line
+from syno._util.errors import UserError
 from syno._util.tensors import check_float32, described
 
 # A batch of inputs of a network: a tensor, or a tuple of them where the network has several inputs.
@@ -117,32 +116,3 @@ def _checked(what: str, batch: object) -> torch.Tensor:
             "  expected: the inputs that the network was trained on, without NaN and infinity"
         )
     return found
-
-
-def scores_of(net: nn.Module, batch: torch.Tensor, name: str = "") -> torch.Tensor:
-    """What a network gives for a batch. UserError where it fails, or gives something else.
-
-    name: of the network in messages; empty for that of its class.
-    """
-    name = name or type(net).__name__
-    try:
-        scores = net(batch)
-    except UserError:
-        raise
-    except Exception as error:  # whatever a network raises
-        raise UserError(
-            f"the network {name} fails on the calibration images: "
-            f"{first_line(error)}\n"
-            f"  in a batch of the shape {list(batch.shape)} of {batch.dtype}"
-        ) from error
-    if not isinstance(scores, torch.Tensor):
-        raise UserError(
-            f"the network {name} cannot be quantized: it gives {described(scores)}\n"
-            "  expected: a network with one tensor of scores"
-        )
-    if not scores.isfinite().all():
-        raise UserError(
-            f"the network {name} gives scores that are not finite\n"
-            "  expected: a trained network, which gives numbers for the calibration images"
-        )
-    return scores

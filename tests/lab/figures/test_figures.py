@@ -23,6 +23,8 @@ from syno_lab.figures.end_to_end import _model
 from syno_lab.figures.write import as_csv
 
 RESULTS = Path(__file__).parents[3] / "bench" / "results"
+# A case study of an earlier version, without latencies.
+CASE_STUDY = Path(__file__).with_name("quantize_resnet20.json")
 
 
 def time(subject: str, engine: str, speedup: float) -> LayerTime:
@@ -55,7 +57,7 @@ def layers() -> LayerResults:
 
 
 def case_study() -> dict[str, Any]:
-    content = json.loads((RESULTS / "quantize_resnet20.json").read_text())
+    content = json.loads(CASE_STUDY.read_text())
     for row, ratio in zip(content["results"], (1.0, 0.5, 0.8, 0.4), strict=True):
         row["latency_ratio"], row["latency_ms"] = ratio, 3 * ratio
     return content
@@ -152,7 +154,7 @@ def test_a_figure_without_data_is_listed_with_its_command(tmp_path: Path) -> Non
     assert {path.stem for path in (tmp_path / "out").iterdir()} == drawn
     assert all(each.plan.command.startswith("syno ") for each in found)
     # A training whose latencies were not measured is no case study.
-    without = read_sources([RESULTS / "quantize_resnet20.json"])
+    without = read_sources([CASE_STUDY])
     assert isinstance(write_figures(without, tmp_path, ["case-study"])[0], Missing)
 
 

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map, tree_map_only
 from syno._util.errors import UserError
 from syno._util.network_copy import copy_network
 from syno._util.tables import Table
-from syno._util.trial_calls import relative_square
+from syno._util.trial_calls import relative_square, tensors_of
 from syno.inference.passes.layers import layers_of
 from syno.inference.precision import BFLOAT16, INT8, PRECISIONS
 from syno.inference.prepare import prepare_sample
@@ -32,7 +32,7 @@ Formats = Mapping[str, tuple[str, str]]
 class QuantizedRow:
     """A layer in the report. format: "int8", "bfloat16" or "float32"; reason: why it is no
     integers; error: the root of the mean square of what quantization changes in its result, as a
-    share of that of the result.
+    share of that of the result; macs: for one sample.
 
     seconds, errors: where formats were chosen, what the layer takes in each, and what it alone
     changes in the network's result, as such a share."""
@@ -42,6 +42,7 @@ class QuantizedRow:
     format: str
     reason: str
     error: float
+    macs: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     errors: Mapping[str, float] = field(default_factory=dict)
 
@@ -143,6 +144,10 @@ def quantized(
     batches = iter(batches)
     first = next(batches)
     graph = prepare_sample(net, *inputs_of(first)).graph
+    macs = {
+        str(node.target): layer.computation.operator.macs(layer.computation.binding)
+        for node, layer in layers_of(graph).items()
+    }
     formats = formats or {}
     floats = {name: reason for name, (form, reason) in formats.items() if form != INT8}
     chosen = Chosen(graph, keep, floats)
@@ -153,7 +158,7 @@ def quantized(
     with torch.no_grad():
         for batch in itertools.chain([first], batches):
             for sample in samples_of(batch):
-                recorder.run(*sample)
+                _check_numbers(recorder.run(*sample))
                 images += 1
                 if images <= SAMPLES:
                     samples.append(sample)
@@ -161,7 +166,7 @@ def quantized(
         for layer in layers_of(graph).values():
             if formats.get(layer.name, ("",))[0] == BFLOAT16:
                 layer.multiply_bfloat16()
-        rows, error = _compared(plain, graph, chosen.reasons, samples)
+        rows, error = _compared(plain, graph, chosen.reasons, macs, samples)
     return QuantizedNetwork(graph, rows, images, error), plain
 
 
@@ -198,6 +203,7 @@ def _compared(
     plain: fx.GraphModule,
     graph: fx.GraphModule,
     reasons: Mapping[str, str],
+    macs: Mapping[str, int],
     samples: Sequence[tuple[torch.Tensor, ...]],
 ) -> tuple[list[QuantizedRow], float]:
     """The report, and the error of the results, for some samples."""
@@ -215,10 +221,20 @@ def _compared(
             layer.precision if layer.codes is None else INT8,
             reasons.get(layer.name, ""),
             _root(errors[str(node.target)]),
+            macs[str(node.target)],
         )
         for node, layer in layers_of(graph).items()
     ]
     return rows, _root(of_results)
+
+
+def _check_numbers(results: object) -> None:
+    """UserError for results that are no numbers."""
+    if any(bool(each.isnan().any()) for each in tensors_of(results)):
+        raise UserError(
+            "the network computes NaN for the calibration data\n"
+            "  expected: a trained network, and the inputs that it was trained on"
+        )
 
 
 def _root(squares: Sequence[float]) -> float:

@@ -8,6 +8,7 @@ import signal
 import time
 import traceback
 import warnings
+from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from syno.codegen.verify import Verification, verify
 from syno.data import DataSet, Records
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.engines.engine import get as get_engine
+from syno.engines.engine_network import EngineNetwork
+from syno.inference import quantize
 from syno.measure import Measurement, latency, step_slowdown
 from syno.measure.latency import FailingNetworkError, Prepare, eager
 from syno.network.layers import LayerReport
@@ -32,7 +35,7 @@ from syno.options import TimingOptions
 from syno.prediction import LatencyPredictor
 from syno.store import BaselineLatency, Outcome, VerificationResult
 from syno.store.documents import Details
-from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json
+from syno.store.records import ERROR, FLOAT32, INT8, OK, REJECTED, canonical_json
 from syno.study.evaluate import engines
 from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, check_baseline, evaluated
@@ -44,11 +47,9 @@ from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.parts import measurement_result, noise, verification_result
 from syno.study.evaluate.predicted import NetworkLatencyPredictor
-from syno.study.evaluate.quantization import Quantization
+from syno.study.evaluate.quantization import FLOATS, INTEGERS, Quantization
 from syno.study.evaluate.run_key import RunKey
 from syno.study.evaluate.weights import file_name, write_weights
-from syno.torch_int8 import quantize
-from syno.torch_int8.fx_mode import fx_mode
 from syno.train import (
     Fidelity,
     ForeignCheckpointError,
@@ -411,7 +412,7 @@ class NetworkEvaluator:
         except FailingNetworkError as error:  # of one operator, which does not end the search
             raise RuntimeError(str(error)) from error
         except UserError as error:
-            if wanted == EAGER:
+            if wanted in (EAGER, INTEGERS):
                 raise
             self.observer.on_note(f"a latency is measured in eager PyTorch: {_in_words(error)}")
             return measured(EAGER)
@@ -434,6 +435,10 @@ class NetworkEvaluator:
         """Return how the networks that are timed come to be run by an engine."""
         if engine == EAGER:
             return eager
+        if engine == INTEGERS:  # against the original in float32
+            return lambda net, x, threads: get_engine(
+                FLOATS if net is original else INTEGERS
+            ).prepare(net, x, threads)
         shared = self._shared if engine == COMPILED and original is not None else None
         if shared is None:
             return get_engine(_ENGINES[engine]).prepare
@@ -465,14 +470,17 @@ class NetworkEvaluator:
         assert isinstance(self.dataset, (DataSet, Records))
         with torch_threads(self.timing.threads):
             images = training_images(self.dataset, self.fidelity, how.images, how.seed)
-            made = quantize(net, images, engine=how.engine)
-            accuracy = validation_accuracy(made.net, self.dataset, self.fidelity)
-        timed = self._time(made.net, self.network.original(), [], EAGER)
+            made = quantize(net.eval(), images)
+            engine = get_engine(how.engine)
+            code = EngineNetwork(engine, made, self.network.inputs(1), [], self.timing.threads)
+            accuracy = validation_accuracy(code, self.dataset, self.fidelity)
+        timed = self._time(made, self.network.original(), [], how.engine)
+        floats = Counter(row.kind for row in made.rows if row.format != INT8)
         details: Details = {
             "calibration_images": made.images,
-            "network_macs": made.macs,
-            "int8_macs": made.int8_macs,
-            "float_parts": made.float_parts,
+            "network_macs": sum(row.macs for row in made.rows),
+            "int8_macs": sum(row.macs for row in made.rows if row.format == INT8),
+            "float_parts": dict(floats),
         }
         found = replace(beside, accuracy=accuracy)
         if timed is None:
@@ -573,8 +581,6 @@ def make_evaluator(
     Raises:
         UserError: if the data changed meanwhile.
     """
-    if settings.get("quantization") is not None:  # once, and not in every child
-        fx_mode()
     dataset = load_for(data, data_dir, settings["fidelity"], tokenizer, progress=False)
     if dataset.fingerprint != fingerprint:
         raise UserError(

@@ -146,7 +146,8 @@ class Trainings:
     def _check_quantization(self, network: Network, how: Quantization) -> None:
         """Raise a UserError if the original network cannot be quantized to INT8."""
         from syno.data import DataSet, Records, TextData
-        from syno.torch_int8 import quantize
+        from syno.engines.engine import get
+        from syno.inference import quantize
         from syno.train import training_images
 
         if not isinstance(self.dataset, (DataSet, Records)):
@@ -156,7 +157,8 @@ class Trainings:
                 "  what to do: omit --quantize"
             )
         images = training_images(self.dataset, self.fidelity, 2, how.seed)
-        quantize(network.original(), images, engine=how.engine)
+        get(how.engine)  # it may not be there
+        quantize(network.original().eval(), images)
 
     def text(self) -> TextData:
         """Return the text.
