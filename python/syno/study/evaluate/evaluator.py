@@ -8,7 +8,6 @@ import signal
 import time
 import traceback
 import warnings
-from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,7 +34,7 @@ from syno.options import TimingOptions
 from syno.prediction import LatencyPredictor
 from syno.store import BaselineLatency, Outcome, VerificationResult
 from syno.store.documents import Details
-from syno.store.records import ERROR, FLOAT32, INT8, OK, REJECTED, canonical_json
+from syno.store.records import ERROR, FLOAT32, OK, REJECTED, canonical_json
 from syno.study.evaluate import engines
 from syno.study.evaluate.checkpoints import checkpoint
 from syno.study.evaluate.custom import baseline_failed, check_baseline, evaluated
@@ -47,7 +46,7 @@ from syno.study.evaluate.network import Network
 from syno.study.evaluate.observer import EvaluationObserver
 from syno.study.evaluate.parts import measurement_result, noise, verification_result
 from syno.study.evaluate.predicted import NetworkLatencyPredictor
-from syno.study.evaluate.quantization import FLOATS, INTEGERS, Quantization
+from syno.study.evaluate.quantization import FLOATS, INTEGERS, Quantization, details_of
 from syno.study.evaluate.run_key import RunKey
 from syno.study.evaluate.weights import file_name, write_weights
 from syno.train import (
@@ -475,13 +474,7 @@ class NetworkEvaluator:
             code = EngineNetwork(engine, made, self.network.inputs(1), [], self.timing.threads)
             accuracy = validation_accuracy(code, self.dataset, self.fidelity)
         timed = self._time(made, self.network.original(), [], how.engine)
-        floats = Counter(row.kind for row in made.rows if row.format != INT8)
-        details: Details = {
-            "calibration_images": made.images,
-            "network_macs": sum(row.macs for row in made.rows),
-            "int8_macs": sum(row.macs for row in made.rows if row.format == INT8),
-            "float_parts": dict(floats),
-        }
+        details = details_of(made)
         found = replace(beside, accuracy=accuracy)
         if timed is None:
             return replace(found, details=details)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from syno.options import CALIBRATION_IMAGES, QuantizationOptions
+from syno.store.documents import Details
+from syno.store.records import INT8
+
+if TYPE_CHECKING:
+    from syno.inference import QuantizedNetwork
 
 # The engine that runs networks that `syno.quantize` returned, and the one of the original network
 # that they are compared with.
@@ -27,3 +34,13 @@ class Quantization:
     def chosen(cls, options: QuantizationOptions) -> Quantization | None:
         """Return how the options quantize networks; None if they do not."""
         return cls(images=options.calibration_images) if options.quantize else None
+
+
+def details_of(made: QuantizedNetwork) -> Details:
+    """What the store keeps of a quantized network: how much of it multiplies integers."""
+    return {
+        "calibration_images": made.images,
+        "network_macs": sum(row.macs for row in made.rows),
+        "int8_macs": sum(row.macs for row in made.rows if row.format == INT8),
+        "float_parts": dict(Counter(row.kind for row in made.rows if row.format != INT8)),
+    }
