@@ -45,12 +45,21 @@ def test_a_phase_that_takes_long_takes_it_from_those_after_it(store) -> None:
     assert budget.left("candidates") == 0.0
     assert budget.left("scores") < before
     left = budget.left("fits") + 0.0
-    assert left == pytest.approx(1800 * SHARES["fits"] / (1 - SHARES["candidates"]), rel=1e-3)
+    # The fine-tuning keeps its reserve, whatever came before it.
+    rest = 3600 * (1 - SHARES["fine-tuning"]) - 1800
+    before = SHARES["fits"] + SHARES["scores"] + SHARES["choice"]
+    assert left == pytest.approx(rest * SHARES["fits"] / before, rel=1e-3)
+    assert budget.left("fine-tuning") == pytest.approx(1800, rel=1e-3)
+    notes.seconds["candidates"] = 2500.0
+    assert budget.left("fits") == budget.left("choice") == 0.0
+    assert budget.left("fine-tuning") == pytest.approx(1100, rel=1e-3)
     notes.seconds["candidates"] = 9000.0
     assert budget.left("fine-tuning") == 0.0
     assert budget.until("fine-tuning")()
     notes.seconds |= {"candidates": 600.0, "scores": 600.0}
-    assert budget.forecast().startswith("40 min 00 s are left: scores 8 min")
+    words = budget.forecast()
+    assert words.startswith("40 min 00 s are left: scores 8 min")
+    assert words.endswith("fine-tuning 24 min 00 s")
 
 
 def test_without_hours_there_is_no_limit(store) -> None:
@@ -114,6 +123,18 @@ def test_text_has_as_many_steps_as_there_is_time() -> None:
         assert PACE.other_s < pace.seconds(usual.changed(**found)) <= seconds
     assert _length(usual, {"steps": 500}, pace, 0.0) == {"steps": 20}
     assert _length(usual, {"steps": 500}, pace, 1e6) == {"steps": 500}
+
+
+def test_a_time_in_which_nothing_can_be_trained_is_refused_first(trained, data, tmp_path) -> None:
+    given = {"hours": 1e-6, "progress": lambda phase, *_: phases.append(phase)}
+    phases: list[str] = []
+    with pytest.raises(UserError) as caught:
+        adapted(trained, data, str(tmp_path / "runs.db"), macs=["0.8x", "0.6x"], **given)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith(
+        "'hours' is too short: 0.0 s, and the shortest fine-tuning of 2 netw"
+    )
+    assert "candidates" not in phases
 
 
 def test_an_adaptation_keeps_its_time(trained, data, tmp_path) -> None:

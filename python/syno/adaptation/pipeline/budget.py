@@ -1,8 +1,9 @@
 """The time of an adaptation (`hours`), divided over its phases.
 
-A phase may take its share of what is left of the time for it and the phases after it. So a phase
-that ends early leaves its time to the others, and one that takes longer takes it from them. The
-time that earlier processes spent counts, too: it is in the journal.
+The fine-tuning has a reserve, its share of the whole time, which nothing before it may plan with. Of
+the rest, a phase may take its share of what is left for it and the phases after it. So a phase that
+ends early leaves its time to the others, and one that takes longer takes it from them. The time
+that earlier processes spent counts, too: it is in the journal.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ SHARES = {
     "choice": 0.15,
     "fine-tuning": 0.4,
 }
+_LAST = "fine-tuning"
 # The measurement of the original network comes first, and counts.
 _COUNTED = ("original", *SHARES)
 _HOURS = "hours"
@@ -55,9 +57,17 @@ class Budget:
             return math.inf
         spent = self._journal.spent
         others = sum(spent(each) for each in _COUNTED if each != phase)
-        later = list(SHARES)[list(SHARES).index(phase) :]
-        share = SHARES[phase] / sum(SHARES[each] for each in later)
-        return max(share * (3600.0 * self.hours - others) - spent(phase), 0.0)
+        if phase == _LAST:
+            return max(3600.0 * self.hours - others - spent(phase), 0.0)
+        before = list(SHARES)[list(SHARES).index(phase) : -1]
+        share = SHARES[phase] / sum(SHARES[each] for each in before)
+        return max(share * (self._before_last - others + spent(_LAST)) - spent(phase), 0.0)
+
+    @property
+    def _before_last(self) -> float:
+        """The seconds of all phases without the reserve of the fine-tuning."""
+        assert self.hours is not None
+        return 3600.0 * self.hours * (1.0 - SHARES[_LAST])
 
     def until(self, phase: str, part: float = 1.0) -> Callable[[], bool]:
         """A function that tells whether this part of what is left for a phase is over."""
@@ -74,8 +84,10 @@ class Budget:
         left = max(3600.0 * self.hours - sum(map(spent, _COUNTED)), 0.0)
         begun = [place for place, phase in enumerate(SHARES) if spent(phase)]
         to_come = list(SHARES)[max(begun, default=0) :]
-        total = sum(SHARES[phase] for phase in to_come)
-        parts = ", ".join(
-            f"{phase} {numbers.duration(left * SHARES[phase] / total)}" for phase in to_come
-        )
+        others = sum(spent(each) for each in _COUNTED if each != _LAST)
+        rest = min(max(self._before_last - others, 0.0), left)
+        total = sum(SHARES[phase] for phase in to_come[:-1])
+        seconds = {phase: rest * SHARES[phase] / total for phase in to_come[:-1]}
+        seconds[_LAST] = left - sum(seconds.values())
+        parts = ", ".join(f"{phase} {numbers.duration(each)}" for phase, each in seconds.items())
         return f"{numbers.duration(left)} are left: {parts}"

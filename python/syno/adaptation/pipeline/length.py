@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from torch import nn
 
 from syno._util import numbers
+from syno._util.errors import UserError
+from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
 from syno.train import Fidelity, train
@@ -83,6 +85,32 @@ class Lengths:
         if self._journal.get("longest", "") is None:
             self._journal.put("longest", "", length)
         return usual.changed(name=usual.name_with(length), **length)
+
+    def check(self, networks: int) -> None:
+        """UserError where not even the shortest fine-tuning of so many networks fits.
+
+        A few steps of the original network tell how long that takes.
+        """
+        if not self._budget.limited:
+            return
+        subject = self._tuner.subject
+        found = self._journal.once(
+            "pace of the original", "", lambda: asdict(_pace(self._tuner, plain(subject.original)))
+        )
+        usual, pace = subject.fidelity, TrainingPace(**found)
+        shortest = usual.changed(**_length(usual, _longest(usual, self._grows), pace, 0.0))
+        trainings = networks * self._tuner.options.seeds
+        needed = trainings * pace.seconds(shortest)
+        hours = self._budget.hours
+        assert hours is not None
+        if needed > 3600.0 * hours:
+            raise UserError(
+                f"'hours' is too short: {numbers.duration(3600.0 * hours)}, and the shortest "
+                f"fine-tuning of {numbers.counted(networks, 'network')} takes "
+                f"{numbers.duration(needed)}\n"
+                "  expected: several times as long, as everything else comes before it\n"
+                "  what to do: more hours, fewer goals or seeds"
+            )
 
     def forecast(self, fidelity: Fidelity, networks: int) -> str:
         """How long the fine-tuning takes, in words; empty without a limit."""

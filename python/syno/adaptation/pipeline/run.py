@@ -107,6 +107,7 @@ class AdaptationRun:
         self.forecast(budget.forecast())
         with journal.phase("original"):
             original = self._original()
+            self.lengths.check(len(goals))
         kinds = kinds_of(subject.network.template, subject.example, causal=subject.network.causal)
         with journal.phase("candidates"):
             entries, pool = screened(
