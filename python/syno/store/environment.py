@@ -8,6 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
+from syno._util.cpu_info import cpu_info
 from syno.runs.helper_process import find_program
 from syno.store.records import Environment
 
@@ -38,12 +39,7 @@ def _version(name: str) -> str:
 
 @functools.cache
 def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:  # not Linux
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    return next(iter(cpu_info("model name")), platform.processor() or platform.machine())
 
 
 @functools.cache

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 from dataclasses import asdict
-from pathlib import Path
 
 import torch
 
+from syno._util.cpu_info import cpu_info
 from syno._util.json_types import JsonObject
 from syno.codegen.native import no_compiler
 from syno.codegen.native.compiler import find_compiler
@@ -38,8 +38,4 @@ def described_machine(threads: int, device: str = "cpu") -> JsonObject:
 
 def _clocks() -> list[float]:
     """The clock of each core as the system states it now; empty where it does not."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    return [float(line.partition(":")[2]) for line in lines if line.startswith(_CLOCK)]
+    return [float(value) for value in cpu_info(_CLOCK)]

@@ -1,9 +1,9 @@
 """The time of an adaptation (`hours`), divided over its phases.
 
-The fine-tuning has a reserve, its share of the whole time, which nothing before it may plan with. Of
-the rest, a phase may take its share of what is left for it and the phases after it. So a phase that
-ends early leaves its time to the others, and one that takes longer takes it from them. The time
-that earlier processes spent counts, too: it is in the journal.
+The fine-tuning has a reserve, its share of the whole time, which nothing before it may plan with.
+Of the rest, a phase may take its share of what is left for it and the phases after it. So a phase
+that ends early leaves its time to the others, and one that takes longer takes it from them. The
+time that earlier processes spent counts, too: it is in the journal.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from syno._util.arguments import checked, optional, path, text, texts
+from syno._util.cpu_info import cpu_info
 from syno._util.errors import UserError
 from syno._util.tables import Table
 from syno._util.trial_calls import difference
@@ -263,15 +264,7 @@ def _verified(
 
 def _features() -> list[str]:
     """What this machine's processor has, in the words of Linux."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    for line in lines:
-        what, _, value = line.partition(":")
-        if what.strip() in ("flags", "Features"):
-            return value.split()
-    return []
+    return next(iter(cpu_info("flags", "Features")), "").split()
 
 
 def _functions(header: str, prefix: str) -> list[Function]:
