@@ -138,10 +138,11 @@ def test_a_shipped_network_runs_in_python_and_in_c(tmp_path):
     assert f"processors/small-{shipped.processors[-1]}.so" in card and "Compared with" in card
 
 
-def test_several_inputs_and_tokens_are_shipped(tmp_path):
+def test_several_inputs_and_tokens_are_shipped(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     net = made(Two)
     inputs = torch.tensor([[1, 2, 6], [0, 0, 3]]), torch.randn(2, 4)
-    shipped = ship_network(net, tmp_path / "out", inputs, name="two", processors=["baseline"])
+    shipped = ship_network(net, "out", inputs, name="two", processors=["baseline"])
     found, _ = run(shipped, tmp_path, "two", *inputs)
     for y, expected in zip(found, net(*inputs), strict=True):
         torch.testing.assert_close(y, expected.detach(), rtol=1e-4, atol=1e-5)

@@ -123,7 +123,8 @@ class Compiler:
         parts: as `library` has them. UserError when it does not compile, or cannot be written.
         """
         try:
-            with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
+            # A compiler runs in its own folder.
+            with tempfile.TemporaryDirectory(prefix=".", dir=path.parent.resolve()) as temporary:
                 self._pieces(source, self._command(flags), Path(temporary), parts).replace(path)
         except OSError as error:
             raise UserError(f"cannot write '{path}': {error.strerror}") from error
