@@ -267,10 +267,12 @@ class AdaptOptions(Options):
         unset="compiled if there is a C++ compiler",
     )
     distill_features: bool = option("Match the outputs of the slots, too.", False)
-    engine: str = option(
+    engine: str | None = option(
         "Inference engine of the latencies, as in `syno bench network`.",
-        "syno",
-        more="`syno`, `syno-cpp`, or another one.",
+        None,
+        more="It also decides the number format of the networks: `syno-cpp-int8`, `syno-cpp-auto`.",
+        metavar="NAME",
+        unset="syno-cpp, or syno for a network that cannot be written as such a library",
     )
     threads: int = option("Number of threads.", 1, minimum=1, maximum=MOST_THREADS)
     rounds: int = option("Number of timed runs of a network.", 60, minimum=20)

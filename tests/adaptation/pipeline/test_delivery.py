@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import syno
+from marks import slow_but
 from syno import UserError
 from syno.adaptation.pipeline import delivery
 from syno.adaptation.pipeline import slot_latencies as module
@@ -61,6 +62,7 @@ def test_what_is_measured_is_what_is_written(engine, trained, data, tmp_path):
     np.testing.assert_allclose(float32, exact.numpy(), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_it_is_shipped_with_a_card(trained, data, tmp_path):
     found = in_engine(trained, data, str(tmp_path / "runs.db"), "syno-cpp-int8", max_drop=50.0)
     with pytest.raises(UserError, match=r"has no network '0\.5x'"):
@@ -95,6 +97,47 @@ def test_it_is_continued_with_the_same_formats(trained, data, tmp_path, monkeypa
     x = data.tensors[0][:3]
     with torch.no_grad():
         assert torch.equal(one.quantized(x), other.quantized(x))
+
+
+class Sums(nn.Module):
+    """A network with an operation that libraries do not have."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.net(x)
+        return y + 0.0 * y.cumsum(1)
+
+
+@pytest.mark.parametrize("library", slow_but([True, False], False))
+def test_the_usual_engine_is_that_of_libraries_where_the_network_can_be_one(
+    library, trained, data, tmp_path
+):
+    notes: list[str] = []
+
+    def stop(phase, done, total, text):
+        if phase == "note":
+            notes.append(text)
+        elif phase == "original":
+            raise KeyboardInterrupt
+
+    net = trained if library else Sums(trained)
+    given = {"name": "usual", "options": options(engine=None)}
+    store = str(tmp_path / "runs.db")
+    with pytest.raises(KeyboardInterrupt):
+        adapted(net, data, store, progress=stop, **given)
+    assert [note.partition(":")[0] for note in notes] == (
+        []
+        if library
+        else ["latencies are those of syno.compile, because the network is no C++ library"]
+    )
+    notes.clear()
+    found = adapted(net, data, store, progress=lambda phase, *_: None, **given)
+    assert found.original.engine == ("syno-cpp" if library else "syno")
+    written = found.export(tmp_path / "net", "macs 0.6x").code
+    assert written.suffix == (".cpp" if library else ".py")
 
 
 def test_an_engine_that_is_not_there_is_refused_first(trained, data, tmp_path):

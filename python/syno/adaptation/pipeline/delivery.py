@@ -46,6 +46,7 @@ class Delivery:
         self, subject: AdaptationSubject, options: AdaptOptions, journal: AdaptationJournal
     ) -> None:
         self._subject, self._journal, self._threads = subject, journal, options.threads
+        assert options.engine is not None  # it was chosen
         self.engine = engines.get(options.engine)
         self._quantized: dict[str, QuantizedNetwork] = {}
 

@@ -203,7 +203,7 @@ class FineTuner:
             fitted=self.journal.get("fitted", name),
             ratio=ratio,
             latency_ms=ratio * self.journal.get("original", "")["latency_ms"],
-            engine=self.options.engine,
+            engine=self.options.engine or "",
             seconds=sum(each.seconds for each in results),
             length=_length(fidelity),
         )

@@ -13,6 +13,7 @@ from torch import nn
 
 from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.arguments import AdaptationArguments
+from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.delivery import ORIGINAL, Delivery
 from syno.adaptation.pipeline.fine_tuning import FineTuner
@@ -31,6 +32,7 @@ from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate, fitted, 
 from syno.adaptation.pipeline.selection import Selector, Totals, name_of
 from syno.adaptation.pipeline.source import AdaptationSource
 from syno.adaptation.pipeline.subject import AdaptationSubject
+from syno.engines import engine as known_engines
 from syno.engines.engine_network import EngineNetwork
 from syno.network.surgery import layer_report
 from syno.operators.operator import Operator
@@ -38,6 +40,9 @@ from syno.options import AdaptOptions, TimingOptions, TrainOptions
 from syno.store import Store
 from syno.study.evaluate import engines
 from syno.study.fronts import LATENCY
+
+# The usual engine of the latencies, and that of networks which it does not take.
+_LIBRARY, _COMPILED = "syno-cpp", "syno"
 
 
 @dataclass(frozen=True)
@@ -78,14 +83,16 @@ class AdaptationRun:
         self.subject, self.source, self.options = subject, source, options
         self.journal, self.budget, self._store = journal, budget, store
         self.seed, self.progress = seed, progress
-        self.tuner = FineTuner(subject, options, journal, seed, self.note)
         self.recorded = Recorder(
             subject.copy,
             lambda: subject.inputs(options.fit_images),
             options.activation_mib << 20,
         )
-        self.lengths = Lengths(self.tuner, budget, grows=grows)
+        engine = options.engine or journal.once("engine", "", self._usual_engine)
+        self.options = options = dataclasses.replace(options, engine=engine)
         self.delivery = Delivery(subject, options, journal)
+        self.tuner = FineTuner(subject, options, journal, seed, self.note)
+        self.lengths = Lengths(self.tuner, budget, grows=grows)
         self.clock = InterleavedTimer(
             subject.original, subject.example, self.delivery, options.threads, options.rounds
         )
@@ -94,6 +101,20 @@ class AdaptationRun:
             if options.widths
             else None
         )
+
+    def _usual_engine(self) -> str:
+        """The engine of libraries, or `syno.compile` for a network that cannot become one."""
+        subject = self.subject
+        try:
+            found = known_engines.get(_LIBRARY)
+            found.prepare(plain(subject.original), subject.example, self.options.threads)
+            return _LIBRARY
+        except UserError as error:
+            self.note(
+                f"latencies are those of syno.compile, because the network is no C++ library: "
+                f"{first_line(error)}"
+            )
+            return _COMPILED
 
     def scored(
         self, operators: Sequence[str | Operator], goals: Sequence[Sequence[Goal]]
@@ -146,7 +167,7 @@ class AdaptationRun:
             exact=exact,
             ratio=1.0,
             latency_ms=found["latency_ms"],
-            engine=self.options.engine,
+            engine=self.delivery.engine.name,
             macs=report.macs,
             params=report.params,
         )
@@ -328,6 +349,6 @@ def started(
 def _possible(options: AdaptOptions) -> tuple[AdaptOptions, str | None]:
     """Options for this machine, and a note where it has no compiler: all runs in eager PyTorch."""
     train, _, note = engines.decide(TrainOptions(kernels=options.kernels), TimingOptions())
-    is_possible = note is None or not options.engine.startswith("syno")
-    engine = options.engine if is_possible else engines.EAGER
+    own = options.engine is None or options.engine.startswith("syno")
+    engine = options.engine if note is None or not own else engines.EAGER
     return dataclasses.replace(options, engine=engine, kernels=train.kernels), note
