@@ -8,6 +8,7 @@ from torch import nn
 
 from syno import UserError
 from syno.inference import quantize
+from syno.inference.quantization.ranges import Range
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -85,3 +86,30 @@ def test_what_has_no_integers_stays_in_float32(kept: nn.Module) -> None:
     assert (first.name, first.format, first.macs) == ("0", "int8", 4 * 27 * 64)
     with torch.no_grad():
         assert (made(X) - net(X)).abs().max() < 0.06 * net(X).abs().max()
+
+
+class Spikes(nn.Module):
+    """Its result is that of rare large values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(4, 4, 1, bias=False)
+        self.second = nn.Conv2d(4, 4, 1, bias=False)
+        with torch.no_grad():
+            self.first.weight.copy_(torch.eye(4)[..., None, None])
+            self.second.weight.copy_(torch.eye(4)[..., None, None])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.relu(self.first(x))).amax((2, 3))
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_ranges_are_those_that_change_the_results_least(others, monkeypatch) -> None:
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(40, 4, 16, 16, generator=random)
+    x = torch.where(torch.rand(x.shape, generator=random) < 1e-3, 6 + 6 * x.abs(), x)
+    if not others:  # those of least square error alone, which cut off what is rare
+        codes = Range.codes
+        monkeypatch.setattr(Range, "codes", lambda self, whole: codes(self, whole=False))
+    error = quantize(Spikes().eval(), [x]).error
+    assert error < 0.01 if others else error > 0.03

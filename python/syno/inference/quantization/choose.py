@@ -51,6 +51,8 @@ class Chosen:
         self.steps: dict[fx.Node, int] = {}
         self.sources: dict[fx.Node, list[fx.Node]] = {}
         self.groups: dict[fx.Node, fx.Node] = {}
+        self._rounded: dict[fx.Node, fx.Node] = {}
+        self._weights: dict[fx.Node, list[torch.Tensor]] = {}
         names = {layer.name for layer in self.layers.values()}
         for name in keep:
             if not any(other == name or other.startswith(f"{name}.") for other in names):
@@ -95,21 +97,31 @@ class Chosen:
         for node in nodes[1:]:
             self.groups[self.group(node)] = self.group(nodes[0])
 
-    def apply(self, recorder: Recorder) -> None:
-        """Rounds values, and makes layers multiply integers."""
+    def apply(self, recorder: Recorder, *, whole: bool) -> None:
+        """Rounds values, and makes layers multiply integers, also with other codes than before.
+
+        whole: as `Range.codes` has it.
+        """
         ranges: dict[fx.Node, Range] = {}
         for node in self.groups:
             ranges.setdefault(self.group(node), Range()).join(recorder.ranges[node])
-        codes = {node: found.codes() for node, found in ranges.items()}
+        codes = {node: found.codes(whole=whole) for node, found in ranges.items()}
         for node, sources in self.sources.items():
-            x = codes[self.group(sources[0])]
-            with_codes(self.layers[node], x, recorder.between[node])
+            layer = self.layers[node]
+            layer.codes = None
+            layer.set_weights(self._weights.setdefault(node, layer.weights))
+            between = [each.codes(whole=whole) for each in recorder.between[node]]
+            with_codes(layer, codes[self.group(sources[0])], between)
         for node in self.groups:
-            _round(self.graph, node, codes[self.group(node)])
+            found = codes[self.group(node)]
+            if node not in self._rounded:
+                self._rounded[node] = _round(self.graph, node, found)
+            made = self._rounded[node]
+            made.args = (made.args[0], found.scale, found.zero, *made.args[3:])
         self.graph.recompile()
 
 
-def _round(graph: fx.GraphModule, node: fx.Node, codes: Codes) -> None:
+def _round(graph: fx.GraphModule, node: fx.Node, codes: Codes) -> fx.Node:
     """Rounds what a node gives, for all that read it."""
     with graph.graph.inserting_after(node):
         made = graph.graph.call_function(
@@ -117,6 +129,7 @@ def _round(graph: fx.GraphModule, node: fx.Node, codes: Codes) -> None:
         )
     made.meta = dict(node.meta)
     node.replace_all_uses_with(made, delete_user_cb=lambda user: user is not made)
+    return made
 
 
 def _is_map_between(node: fx.Node, layer: TracedLayer) -> bool:

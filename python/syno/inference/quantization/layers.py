@@ -16,7 +16,6 @@ from syno.inference.carriers import carriers
 from syno.inference.codes import MOST_WEIGHT, Codes, Contractions, LayerCodes, inside
 from syno.inference.layer import TracedLayer
 from syno.inference.precision import INT8
-from syno.inference.quantization.ranges import Range
 
 # Shares of the greatest weight of a channel that are tried as the greatest integer.
 _SHARES = tuple(1 - 0.03 * step for step in range(12))
@@ -113,10 +112,10 @@ def _weights_before(layer: TracedLayer, count: int) -> list[set[int]]:
     return found
 
 
-def with_codes(layer: TracedLayer, x: Codes, between: Sequence[Range]) -> None:
+def with_codes(layer: TracedLayer, x: Codes, between: Sequence[Codes]) -> None:
     """Makes a layer multiply integers.
 
-    x: what it reads; between: what each of its contractions but the last gave.
+    x: what it reads; between: what each of its contractions but the last gives to the next.
     """
     before = _weights_before(layer, len(between) + 1)
     found = carriers(layer.computation, layer.channel)
@@ -133,8 +132,7 @@ def with_codes(layer: TracedLayer, x: Codes, between: Sequence[Range]) -> None:
         for number in sorted(each):
             unit *= float(scales[number])
         units.append(unit)
-    values = tuple(each.codes() for each in between)
-    layer.codes = LayerCodes(x, values, tuple(units), tuple(weights), tuple(scales))
+    layer.codes = LayerCodes(x, tuple(between), tuple(units), tuple(weights), tuple(scales))
     layer.set_weights(
         [
             integers * _spread(scale, found.get(number), integers)

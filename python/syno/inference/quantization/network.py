@@ -24,6 +24,8 @@ from syno.network.calibration import Batch, inputs_of, samples_of
 
 # Samples that errors are computed for.
 SAMPLES = 8
+# Samples on which the two kinds of ranges are compared.
+_COMPARED = 32
 # Of layers by name: a number format, and why it is that.
 Formats = Mapping[str, tuple[str, str]]
 
@@ -42,7 +44,7 @@ class QuantizedRow:
     format: str
     reason: str
     error: float
-    macs: int
+    macs: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     errors: Mapping[str, float] = field(default_factory=dict)
 
@@ -160,14 +162,36 @@ def quantized(
             for sample in samples_of(batch):
                 _check_numbers(recorder.run(*sample))
                 images += 1
-                if images <= SAMPLES:
+                if images <= _COMPARED:
                     samples.append(sample)
-        chosen.apply(recorder)
         for layer in layers_of(graph).values():
             if formats.get(layer.name, ("",))[0] == BFLOAT16:
                 layer.multiply_bfloat16()
-        rows, error = _compared(plain, graph, chosen.reasons, macs, samples)
+        _apply(chosen, recorder, plain, samples)
+        rows, error = _compared(plain, graph, chosen.reasons, macs, samples[:SAMPLES])
     return QuantizedNetwork(graph, rows, images, error), plain
+
+
+def _apply(
+    chosen: Chosen,
+    recorder: Recorder,
+    plain: fx.GraphModule,
+    samples: Sequence[tuple[torch.Tensor, ...]],
+) -> None:
+    """Quantize with whole ranges, or with those of least square error.
+
+    Those are taken that change the results less. What rarely occurs is cut off by the latter, and
+    often is what the results depend on.
+    """
+    if not chosen.groups:
+        return
+    errors = {}
+    for whole in (False, True):
+        chosen.apply(recorder, whole=whole)
+        squares = [relative_square(chosen.graph(*sample), plain(*sample)) for sample in samples]
+        errors[whole] = sum(squares)
+    if errors[False] < errors[True]:
+        chosen.apply(recorder, whole=False)
 
 
 def in_formats(

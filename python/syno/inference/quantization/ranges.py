@@ -41,9 +41,12 @@ class Range:
         self._kept += other._kept
         self._count += other._count
 
-    def codes(self) -> Codes:
-        """The codes whose mean square error is least on what was kept."""
-        if not self._kept:
+    def codes(self, *, whole: bool = False) -> Codes:
+        """The codes whose mean square error is least on what was kept.
+
+        whole: those from the least to the greatest element instead, which cut off nothing.
+        """
+        if whole or not self._kept:
             return Codes.between(self.least, self.most)
         values = torch.cat(self._kept)
         values = values[:: max(1, values.numel() // _TRIED_ON)]
