@@ -10,8 +10,8 @@ import syno
 from syno import UserError
 from syno.adaptation.activations import record
 from syno.adaptation.pipeline.kinds import kinds_of
-from syno.adaptation.pipeline.latency import slot_latencies
 from syno.adaptation.pipeline.pool import Candidate
+from syno.adaptation.pipeline.slot_latencies import slot_latencies
 from syno.measure.slots import time_slots
 from syno.network.placeholder import from_phases, to_phases
 from syno.network.surgery import slot_bindings
@@ -189,5 +189,7 @@ def test_times_of_dilated_slots_are_those_of_all_phases():
     (kind,) = kinds_of(net, torch.zeros(1, 8, 32)).values()
     candidate = Candidate("conv", "given", operator.text, {"k": 3})
     assert operator.macs(kind.binding(candidate)) == 3 * 64 * 32
-    found = slot_latencies(kind, [candidate], threads=1, rounds=2)
-    assert set(found) == {"original", "removed", "conv"} and min(found.values()) > 0
+    for formats in ((), ("float32",)):
+        found = slot_latencies(kind, [candidate], formats=formats, threads=1, rounds=2)
+        assert {"original", "conv"} <= set(found) <= {"original", "removed", "conv"}
+        assert min(each.ms for each in found.values()) > 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import TreeSpec, tree_leaves, tree_structure, tree_unflatten
 
 from syno.engines.engine import Engine, Outputs, Prepared
 
@@ -25,12 +26,16 @@ class EngineNetwork(nn.Module):
         example: torch.Tensor,
         samples: Sequence[torch.Tensor],
         threads: int,
+        *,
+        like: nn.Module | None = None,
     ) -> None:
-        """Args: example: an input [1, ...]; samples: batches of inputs that give the ranges."""
+        """Args: example: an input [1, ...]; samples: batches of inputs that give the ranges;
+        like: a network whose outputs are nested as those are to be, such as a dictionary."""
         super().__init__()
         self._engine, self._example, self._threads = engine, example, threads
         self._samples = samples
         self._nets = [net]  # in a list, so that it is no part of this module
+        self._like = [net if like is None else like]
 
     @functools.cached_property
     def _prepared(self) -> Prepared:
@@ -43,11 +48,16 @@ class EngineNetwork(nn.Module):
         """Run the example, without copies."""
         return self._prepared.run()
 
-    def forward(self, x: torch.Tensor) -> Outputs:
+    def forward(self, x: torch.Tensor) -> Any:
         """The outputs of a batch."""
         on = self._prepared.on
         assert on is not None
         # An engine may write the next outputs to the same place.
-        found = [tree_map(torch.clone, on(one[None])) for one in x]
-        outputs: Outputs = tree_map(lambda *of_samples: torch.cat(of_samples), *found)
-        return outputs
+        found = [[each.clone() for each in tree_leaves(on(one[None]))] for one in x]
+        outputs = [torch.cat(of_samples) for of_samples in zip(*found, strict=True)]
+        return tree_unflatten(outputs, self._nesting)
+
+    @functools.cached_property
+    def _nesting(self) -> TreeSpec:
+        with torch.no_grad():
+            return tree_structure(self._like[0](self._example))

@@ -82,6 +82,30 @@ def test_a_network_with_two_outputs_is_adapted_and_written(heads, pairs, tmp_pat
         np.testing.assert_allclose(y, expected.detach().numpy(), rtol=1e-3, atol=1e-4)
 
 
+class Named(nn.Module):
+    """The outputs of a network by name."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        scores, numbers = self.net(x)
+        return {"scores": scores, "numbers": numbers}
+
+
+def test_outputs_by_name_stay_so_in_another_number_format(heads, pairs, tmp_path):
+    def loss(outputs: dict[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        return both((outputs["scores"], outputs["numbers"]), targets)
+
+    store = str(tmp_path / "runs.db")
+    given = {"loss": loss, "max_drop": 500.0, "options": options(engine="syno-cpp-int8")}
+    found = adapted(Named(heads), pairs, store, **given)
+    (network,) = found.networks
+    assert network.row.exact is not None
+    assert network.row.value == pytest.approx(network.row.exact, rel=0.2)
+
+
 def test_a_distance_of_the_user_scores_and_teaches(heads, pairs, tmp_path):
     store = str(tmp_path / "runs.db")
     given = {"loss": both, "name": "far", "distance": far}

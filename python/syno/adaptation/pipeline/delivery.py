@@ -110,7 +110,8 @@ class Delivery:
         if self.is_exact:
             return net
         made = self.quantized(name, net) or net
-        return EngineNetwork(self.engine, made, self._subject.example, self._samples, self._threads)
+        example, samples = self._subject.example, self._samples
+        return EngineNetwork(self.engine, made, example, samples, self._threads, like=net)
 
     def value(self, name: str, net: nn.Module, exact: float) -> tuple[float, float | None]:
         """The objective of a network as the engine computes it, and in float32 if that differs.
