@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+
+from torch import nn
 
 from syno._util.numbers import counted
 from syno._util.tables import Table
@@ -13,9 +14,7 @@ from syno.adaptation.pipeline.results import (
     slots_table,
     widths_table,
 )
-
-if TYPE_CHECKING:
-    from torch import nn
+from syno.inference.quantization.network import QuantizedNetwork
 
 
 def card(found: AdaptationResults, adapted: AdaptedNetwork | None, net: nn.Module) -> str:
@@ -36,16 +35,15 @@ def card(found: AdaptationResults, adapted: AdaptedNetwork | None, net: nn.Modul
         parts += ["## Operators", slots_table(adapted.slots).markdown()]
     if adapted is not None and adapted.widths:
         parts += ["## Channels", widths_table(adapted.widths).markdown()]
-    report = getattr(net, "report", None)
-    if report is not None:
+    if isinstance(net, QuantizedNetwork):
         parts += [
             "## Number formats",
             "The error is that of what a layer gives, with the layers before it, relative to that "
             "in float32.",
-            report().markdown(),
+            net.report().markdown(),
         ]
-    parts += ["## Settings", "```json", json.dumps(found.settings, indent=2), "```"]
-    return "\n\n".join(parts).replace("```json\n\n", "```json\n").replace("\n\n```", "\n```")
+    parts += ["## Settings", f"```json\n{json.dumps(found.settings, indent=2)}\n```"]
+    return "\n\n".join(parts)
 
 
 def _results(found: AdaptationResults, name: str) -> Table:

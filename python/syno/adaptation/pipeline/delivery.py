@@ -79,9 +79,10 @@ class Delivery:
     def _original(self) -> nn.Module:
         return plain(self._subject.original)
 
-    def formats_of(self, name: str, net: nn.Module) -> dict[str, str]:
-        """The number formats of the layers of a network that is delivered; empty if it has one."""
-        found = self.quantized(name, net)
+    @property
+    def _original_formats(self) -> dict[str, str]:
+        """The number format of each layer of the original."""
+        found = self.quantized(ORIGINAL, self._original)
         return {} if found is None else {row.name: row.format for row in found.rows}
 
     def quantized(self, name: str, net: nn.Module) -> QuantizedNetwork | None:
@@ -133,7 +134,7 @@ class Delivery:
         net = copy_network(net).eval()
         engine = self.engine
         if self._quantizes:
-            known = {**self.formats_of(ORIGINAL, self._original), **formats}
+            known = {**self._original_formats, **formats}
             with torch.inference_mode(False):
                 net = in_formats(net, self._few, known)
         elif not self.is_exact:
