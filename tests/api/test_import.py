@@ -61,6 +61,22 @@ def test_every_public_name_is_there_and_documented():
         _ = syno.nothing
 
 
+def test_the_earlier_module_of_quantization_leaves_the_function_callable():
+    code = (
+        "import syno\n"
+        "from syno.quantize import Quantized, quantize\n"
+        "from torch import nn, randn\n"
+        "net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 2)).eval()\n"
+        "images = [randn(4, 3, 8, 8)]\n"
+        "print(isinstance(quantize(net, images), Quantized))\n"
+        "print(type(syno.quantize(net, images, keep=['0'])).__name__)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == ["True", "QuantizedNetwork"], result.stderr
+
+
 def test_packages_are_there_without_another_import():
     code = (
         "import syno, types\n"
