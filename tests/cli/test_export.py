@@ -205,7 +205,7 @@ def test_what_is_said_about_plans(arguments: tuple[str, ...], message: str, tmp_
     assert message in result.output
 
 
-@pytest.mark.parametrize("precision", ["int8", "auto"])
+@pytest.mark.parametrize("precision", with_slow(["int8", "auto"], "auto"))
 def test_a_network_with_ranges_from_data(precision: str, tmp_path: Path) -> None:
     words = ["--network", "cnn-small", "--format", "cpp-network", "--data", "digits", "--check"]
     words += ["--precision", precision, "--classes", "10", "--image", "1:8", "--samples", "12"]

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from marks import with_slow
 from syno.cli.main import cli
 from syno.operators import zoo
 from syno.store import Store
@@ -49,7 +50,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     result = CliRunner().invoke(
         cli,
         [
-            *("train", "conv1x1", "grouped", "--baseline", *QUICK, "--seeds", "2", "--quantize"),
+            *("train", "conv1x1", "grouped", "--baseline", *QUICK, "--seeds", "2"),
             *("--store", str(path), "--name", "mine", "--json"),
         ],
     )
@@ -101,10 +102,19 @@ def test_each_network_is_timed_beside_the_original(stored: tuple[Path, dict[str,
     assert re.search(r" ms +[0-9.]+\N{MULTIPLICATION SIGN}", shown.output)
 
 
-def test_rows_in_int8_stand_behind_those_in_float32(stored: tuple[Path, dict[str, Any]]) -> None:
-    path, found = stored
+@pytest.mark.parametrize(
+    "operators", with_slow([(), ("conv1x1", "grouped")], ("conv1x1", "grouped"))
+)
+def test_rows_in_int8_stand_behind_those_in_float32(
+    operators: tuple[str, ...], stored: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    path = a_copy(stored[0], tmp_path)
+    options = [*QUICK, "--store", str(path), "--name", "mine", "--json"]
+    ran = run(*operators, "--baseline", *options, "--seeds", "2", "--quantize")
+    assert ran.exit_code == 0, ran.output
+    found = json.loads(ran.stdout)
     order = [(row["name"], row["precision"]) for row in found["results"]]
-    names = ("baseline", "conv1x1", "grouped")
+    names = ("baseline", *operators)
     assert order == [(name, kind) for name in names for kind in ("float32", "int8")]
     plain, quantised = by_name(found["results"]), by_name(found["results"], "int8")
     for name in names:
@@ -120,7 +130,7 @@ def test_rows_in_int8_stand_behind_those_in_float32(stored: tuple[Path, dict[str
         assert quantised[name]["accuracy_beside_baseline"]["count"] == 2
     with Store.open(str(path), read_only=True) as store:
         summary = store.summary("mine")
-    assert len(summary.quantized) == 6
+    assert len(summary.quantized) == 2 * len(names)
     for evaluation in summary.quantized:
         assert evaluation.precision == "int8"
         assert evaluation.recipe["engine"] == "syno-cpp-int8"
@@ -173,7 +183,7 @@ def test_a_study_goes_on_with_what_is_missing(
 ) -> None:
     path, before = a_copy(stored[0], tmp_path), stored[1]
     options = [*QUICK, "--store", str(path), "--name", "mine", "--json"]
-    again = run("conv1x1", "grouped", "--baseline", *options, "--seeds", "2", "--quantize")
+    again = run("conv1x1", "grouped", "--baseline", *options, "--seeds", "2")
     assert json.loads(again.stdout)["results"] == before["results"]
     more = run("conv1x1", *options, "--seeds", "3")
     assert more.exit_code == 0, more.output

@@ -14,7 +14,7 @@ import torch
 from click.testing import CliRunner
 from torch import nn
 
-from marks import slow_but
+from marks import slow_but, with_slow
 from syno._core import UserError
 from syno.cli.main import cli
 from syno.engines import engine
@@ -425,17 +425,19 @@ def test_ranges_come_from_samples_in_batches_of_another_size(name: str, samples:
     assert time.error < 0.5
 
 
-def test_the_command_scores_networks_by_data() -> None:
+@pytest.mark.parametrize(
+    "kinds", with_slow([("int8",), ("int8", "auto")], ("int8", "auto")), ids="-".join
+)
+def test_the_command_scores_networks_by_data(kinds: tuple[str, ...]) -> None:
+    names = [f"syno-cpp-{kind}" for kind in kinds]
     words = ["bench", "network", "--model", "cnn-small", "--size", "8", "--operators", "none"]
     words += ["--data", "digits", "--images", "50", "--samples", "20", "--rounds", "20"]
-    ran = CliRunner().invoke(
-        cli, [*words, "--engines", "syno-cpp,syno-cpp-int8,syno-cpp-auto", "--json"]
-    )
+    ran = CliRunner().invoke(cli, [*words, "--engines", ",".join(["syno-cpp", *names]), "--json"])
     assert ran.exit_code == 0, ran.output
     found = json.loads(ran.stdout)
     assert found["input"] == [1, 1, 8, 8]  # digits have one channel
     scores = {each["engine"]: each["accuracy"] for each in found["times"]}
     assert scores["eager"] == scores["syno-cpp"]
-    for name in ("syno-cpp-int8", "syno-cpp-auto"):
+    for name in names:
         assert abs(scores[name] - scores["eager"]) <= 0.1
     assert all(each * 50 == pytest.approx(round(each * 50)) for each in scores.values())

@@ -189,7 +189,7 @@ def test_attention() -> None:
     assert groups_of(net, 5, 4) == {"0": 8, "2.v": 6, "2.out": 8}
 
 
-QUICK = ("mobilenetv3-cifar", "resnet18", "densenet121")
+QUICK = ("mobilenetv3-cifar", "resnet18")
 
 
 @pytest.mark.parametrize("name", slow_but(SMALL, *QUICK))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from marks import slow_but
 from syno import UserError
 from syno.runs import processes
 from syno.study.evaluate import server_process
@@ -104,7 +105,7 @@ def stopping(evaluator, seen, ready):
 
 
 @pytest.mark.parametrize(
-    "what", ["baseline", pytest.param("hang", marks=pytest.mark.slow), "orphan_and_hang"]
+    "what", slow_but(["baseline", "hang", "orphan_and_hang"], "orphan_and_hang")
 )
 def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
     evaluator, folder, what
@@ -261,7 +262,7 @@ FAKE = {
 }
 
 
-@pytest.mark.parametrize("what", FAKE)
+@pytest.mark.parametrize("what", slow_but(FAKE, "half a message"))
 def test_a_start_that_does_nothing_is_given_up(what, folder, tmp_path, monkeypatch):
     """`deaf` reads nothing: the socket is full before all of the network went through it."""
     code = (

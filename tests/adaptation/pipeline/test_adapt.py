@@ -405,7 +405,7 @@ def test_rivals_have_the_latency_of_the_network(trained, data, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("onnxruntime-int8", 0.15),
+        pytest.param("onnxruntime-int8", 0.15, marks=pytest.mark.slow),
         ("syno-cpp-int8", 0.15),
         pytest.param("openvino-int8", 0.5, marks=pytest.mark.slow),
     ],
@@ -467,7 +467,7 @@ def test_the_results_are_written(found, tmp_path):
         found.network("9x")
 
 
-@pytest.mark.parametrize("name", ["original", "macs 0.6x"])
+@pytest.mark.parametrize("name", slow_but(["original", "macs 0.6x"], "macs 0.6x"))
 def test_a_network_is_exported_in_int8(found, name, tmp_path):
     assert sum(map(len, found.samples)) == 256
     net = found.original_net if name == "original" else found.network(name).net

@@ -94,6 +94,7 @@ class Named(nn.Module):
         return {"scores": scores, "numbers": numbers}
 
 
+@pytest.mark.slow
 def test_outputs_by_name_stay_so_in_another_number_format(heads, pairs, tmp_path):
     def loss(outputs: dict[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
         return both((outputs["scores"], outputs["numbers"]), targets)

@@ -9,6 +9,7 @@ std::string_view network_head() {
 //     g++ -std=c++17 -O3 -march=native -fopenmp -fPIC -shared @FILE@ -o @LIBRARY@
 //
 // Or compile its parts side by side, with -DSYNO_PART=0 and so on, and link them.
+#if !(defined(SYNO_PART) && SYNO_PART > 0)  // the code of kernels has its own
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +20,7 @@ std::string_view network_head() {
 #include <vector>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#endif
 #endif
 
 )source";
