@@ -92,8 +92,10 @@ def test_it_is_continued_with_the_same_formats(trained, data, tmp_path, monkeypa
     one, other = first.networks[0], again.networks[0]
     assert one.row == other.row
     assert one.quantized is not None and other.quantized is not None
-    formats = [{row.name: row.format for row in each.quantized.rows} for each in (one, other)]
-    assert formats[0] == formats[1]
+    rows = [
+        [(row.name, row.format, row.reason) for row in each.quantized.rows] for each in (one, other)
+    ]
+    assert rows[0] == rows[1] and any(reason for _, _, reason in rows[0])
     x = data.tensors[0][:3]
     with torch.no_grad():
         assert torch.equal(one.quantized(x), other.quantized(x))
@@ -192,6 +194,17 @@ def test_every_kind_of_slot_is_measured_in_every_format():
         names |= {REMOVED} if kind.removable else set()
         assert set(times) == names and len(operators) == (0 if name == "head" else 2)
         assert all(each.ms > 0 and each.format in PRECISIONS for each in times.values())
+
+
+def test_slots_that_are_no_library_alone_are_measured_as_kernels(monkeypatch):
+    def build(graph, precision):
+        raise UserError("not covered")
+
+    monkeypatch.setattr(module, "built", build)
+    kind, operators = slots_of(Strided())["first"]
+    times = slot_latencies(kind, operators[:1], formats=["int8"], threads=1, rounds=20)
+    assert set(times) == {ORIGINAL, REMOVED, operators[0].name}
+    assert {each.format for each in times.values()} == {"float32"}
 
 
 def test_a_candidate_that_does_not_compile_is_left_out(monkeypatch):

@@ -98,11 +98,13 @@ class Delivery:
             known = self._journal.get("formats", name)
             with torch.inference_mode(False), torch_threads(self._threads):
                 if known is not None:
-                    made = in_formats(net, self._samples, known)
+                    reasons = self._journal.get("reasons for formats", name)
+                    made = in_formats(net, self._samples, known, reasons=reasons)
                 else:
                     made = quantize(net, self._samples, formats=self.engine.precision)
-                    found = {row.name: row.format for row in made.rows}
-                    self._journal.put("formats", name, found)
+                    reasons = {row.name: row.reason for row in made.rows}
+                    self._journal.put("reasons for formats", name, reasons)
+                    self._journal.put("formats", name, {r.name: r.format for r in made.rows})
             self._quantized[name] = made
         return self._quantized[name]
 

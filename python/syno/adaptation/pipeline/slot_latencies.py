@@ -96,6 +96,9 @@ def slot_latencies(
         for form, times in _as_layers(kind, [*both, *part], formats, threads, rounds).items():
             for name, ms in times.items():
                 least[name] = min(least.get(name, SlotLatency(ms, form)), SlotLatency(ms, form))
+    if ORIGINAL not in least or (kind.removable and REMOVED not in least):
+        # A slot that is no library alone, with whatever candidate: times of both would not compare.
+        return slot_latencies(kind, candidates, formats=(), threads=threads, rounds=rounds)
     return least
 
 

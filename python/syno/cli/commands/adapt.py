@@ -167,6 +167,8 @@ def command(given: _Arguments) -> int:
         _export(found, given.out, given.format_, given.out_precision)
     if given.ship is not None and found.best is not None:
         output.say(f"wrote {found.ship(given.ship).card}")
+    elif given.ship is not None:
+        output.say(f"nothing was written to '{given.ship}', because no network is the best one")
     if given.as_json:
         print_results(found.to_json() | {"store": given.store})
     else:

@@ -200,14 +200,15 @@ def in_formats(
     formats: Mapping[str, str],
     *,
     keep: Sequence[str] = (),
+    reasons: Mapping[str, str] | None = None,
 ) -> QuantizedNetwork:
     """The network whose layers have known formats by their names; the others multiply integers.
 
-    batches, keep, UserError: as `quantized` has them. Without a layer of integers there are no
-    ranges, and one sample is enough.
+    reasons: for the formats, by the same names. batches, keep, UserError: as `quantized` has them.
+    Without a layer of integers there are no ranges, and one sample is enough.
     """
-    reasons = {name: (form, "") for name, form in formats.items()}
-    return quantized(net, batches, keep=keep, formats=reasons)[0]
+    given = {name: (form, (reasons or {}).get(name, "")) for name, form in formats.items()}
+    return quantized(net, batches, keep=keep, formats=given)[0]
 
 
 class _Kept(fx.Interpreter):
