@@ -17,14 +17,44 @@ def random_choices(seed):
         "latency": [rng.uniform(0, 2, n).round(3).tolist() for n in counts],
         "params": [(rng.uniform(0, 3, n) * 1e6).round().tolist() for n in counts],
     }
-    return Choices(scores, costs)
+    if seed % 2:
+        return Choices(scores, costs)
+    pairs = [each for each in itertools.combinations(range(len(counts)), 2) if rng.random() < 0.6]
+
+    def together(low, high):
+        return {
+            (s, t): rng.uniform(low, high, (counts[s], counts[t])).round(3).tolist()
+            for s, t in pairs
+            if rng.random() < 0.7
+        }
+
+    shared = {"latency": together(-0.5, 0.5), "params": together(-1e6, 1e6)}
+    exclusive = [each for each in pairs if rng.random() < 0.5]
+    return Choices(scores, costs, together(-1, 1), shared=shared, exclusive=exclusive)
 
 
 def everything(choices):
     return [
         choices.assignment(choice)
         for choice in itertools.product(*(range(n) for n in choices.counts))
+        if all(choice[s] == 0 or choice[t] == 0 for s, t in choices.exclusive)
     ]
+
+
+def test_costs_of_pairs_are_added():
+    own = {"latency": [[2.0, 1.0], [3.0, 1.0]]}
+    shared = {"latency": {(0, 1): [[0.0, 0.0], [0.0, 0.75]]}}
+    choices = Choices([[0.0, 1.0], [0.0, 1.0]], own, shared=shared)
+    assert choices.assignment((1, 1)).costs == {"latency": 2.75}
+    assert choices.best({"latency": 2.8}).choice == (1, 1)
+    with pytest.raises(syno.UserError, match=r"at least 2\.75"):
+        choices.best({"latency": 2.5})
+
+
+def test_slots_that_exclude_each_other():
+    choices = Choices([[2.0, 0.0], [2.2, 0.5, 0.0]], {}, exclusive=[(0, 1)])
+    assert choices.best({}).choice == (0, 2)
+    assert choices.best({}, other_than=[(0, 2)]).choice == (1, 0)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -77,5 +107,9 @@ def test_bad_candidates_are_refused():
         Choices([[float("nan")]], {})
     with pytest.raises(syno.UserError, match="costs 'latency' are not negative, got -1"):
         Choices([[1.0]], {"latency": [[-1.0]]})
+    with pytest.raises(syno.UserError, match="there are no costs 'memory'"):
+        Choices([[1.0], [1.0]], {}, shared={"memory": {(0, 1): [[1.0]]}})
+    with pytest.raises(syno.UserError, match="costs 'm' of the slots 0 and 1 together are finite"):
+        Choices([[1.0], [1.0]], {"m": [[1.0], [1.0]]}, shared={"m": {(0, 1): [[1.0, 2.0]]}})
     with pytest.raises(syno.UserError, match="there are no costs 'memory'"):
         Choices([[1.0]], {"latency": [[1.0]]}).best({"memory": 1.0})

@@ -78,17 +78,20 @@ def narrowed(
     plans: Sequence[tuple[Elimination, int]],
     batches: Sequence[torch.Tensor],
     seed: int = 0,
+    *,
+    wanted: nn.Module | None = None,
 ) -> nn.Module:
     """A copy of a trained network in which groups have fewer channels.
 
-    Layers that read such groups are fitted to what they compute in `net`, one after the other, on
-    what the network before them gives by now.
+    Layers that read such groups are fitted to what they compute in `wanted`, one after the other,
+    on what the network before them gives by now.
 
     Args:
         net: in evaluation mode.
         plans: eliminations, and how many channels stay.
         batches: inputs of the network.
         seed: of the places of maps that are looked at.
+        wanted: a network whose layers of the same names compute what is wanted; `net` without one.
     """
     removed = []
     for elimination, width in plans:
@@ -104,7 +107,7 @@ def narrowed(
     norms = _norms_after(net, batches[0][:1])
     readers = {name for group, _ in removed for name in _readers(net, group) or ()}
     for name in [each for each, _ in net.named_modules() if each in readers]:
-        sums = _Sums.of(net, made, name, batches, seed, kept.get(name))
+        sums = _Sums.of(wanted or net, made, name, batches, seed, kept.get(name))
         _refit(made.get_submodule(name), sums, norms.get(name), made)
     return made
 

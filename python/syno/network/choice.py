@@ -11,7 +11,9 @@ z[c, d] for the product x[s, c] * x[t, d], of which no other values are possible
 
                 sum over d of z[c, d] = x[s, c],    sum over c of z[c, d] = x[t, d],    z >= 0
 
-it stays a linear program. It is solved by HiGHS through scipy.optimize.milp.
+it stays a linear program. Costs of pairs are written alike. Slots that exclude each other, of which
+one at least has its first candidate, are a further row. It is solved by HiGHS through
+scipy.optimize.milp.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 from syno._util.errors import UserError
 
 Floats = NDArray[np.float64]
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class Choices:
         costs: for each resource, and each slot, the cost of each candidate, not negative.
         pairs: for some pairs (s, t) of slots by number, the score of candidates c and d together,
             [c][d], which is added to their own.
+        shared: for some resources, and pairs of slots, the cost of candidates together, which is
+            added to their own; it may be negative.
+        exclusive: pairs of slots, of which one at least has its first candidate.
 
     Raises:
         UserError: there are no slots, a slot has no candidates, lengths differ, a score or cost is
@@ -55,7 +61,10 @@ class Choices:
         self,
         scores: Sequence[Sequence[float]],
         costs: Mapping[str, Sequence[Sequence[float]]],
-        pairs: Mapping[tuple[int, int], Sequence[Sequence[float]]] | None = None,
+        pairs: Mapping[Pair, Sequence[Sequence[float]]] | None = None,
+        *,
+        shared: Mapping[str, Mapping[Pair, Sequence[Sequence[float]]]] | None = None,
+        exclusive: Sequence[Pair] = (),
     ) -> None:
         self.counts = [len(of_slot) for of_slot in scores]
         if not self.counts or min(self.counts) == 0:
@@ -67,16 +76,32 @@ class Choices:
                 raise UserError(f"the costs '{name}' are not negative, got {float(cost.min()):g}")
         self._ends = np.cumsum(self.counts)
         self.pairs = {
-            slots: self._checked_pair(slots, scores_of)
-            for slots, scores_of in (pairs or {}).items()
+            slots: self._checked_pair("scores", slots, values)
+            for slots, values in (pairs or {}).items()
         }
+        self.shared = {
+            name: {
+                slots: self._checked_pair(f"costs '{name}'", slots, values)
+                for slots, values in of.items()
+            }
+            for name, of in (shared or {}).items()
+        }
+        for name in self.shared:
+            self._cost(name)
+        self.exclusive = tuple(exclusive)
 
     def assignment(self, choice: Sequence[int]) -> Assignment:
         """The score and costs of one candidate in each slot."""
         places = self._ends - np.array(self.counts) + np.array(choice)
-        costs = {name: float(cost[places].sum()) for name, cost in self.costs.items()}
-        score = float(self.scores[places].sum())
-        score += sum(float(of[choice[s], choice[t]]) for (s, t), of in self.pairs.items())
+
+        def together(pairs: Mapping[Pair, Floats]) -> float:
+            return sum(float(of[choice[s], choice[t]]) for (s, t), of in pairs.items())
+
+        costs = {
+            name: float(cost[places].sum()) + together(self.shared.get(name, {}))
+            for name, cost in self.costs.items()
+        }
+        score = float(self.scores[places].sum()) + together(self.pairs)
         return Assignment(tuple(int(c) for c in choice), score, costs)
 
     def cheapest(self, resource: str, limits: Mapping[str, float] | None = None) -> Assignment:
@@ -84,7 +109,8 @@ class Choices:
 
         UserError when nothing keeps the limits.
         """
-        return self._solved(self._cost(resource), limits or {}, (), pairs=False)
+        own = self._cost(resource)
+        return self._solved(own, self.shared.get(resource, {}), limits or {}, ())
 
     def best(
         self, limits: Mapping[str, float], *, other_than: Sequence[Sequence[int]] = ()
@@ -100,7 +126,7 @@ class Choices:
         """
         for name in limits:
             self._cost(name)
-        return self._solved(self.scores, limits, other_than)
+        return self._solved(self.scores, self.pairs, limits, other_than)
 
     def several(
         self,
@@ -145,13 +171,13 @@ class Choices:
             )
         return self.costs[name]
 
-    def _checked_pair(self, slots: tuple[int, int], scores: Sequence[Sequence[float]]) -> Floats:
+    def _checked_pair(self, what: str, slots: Pair, given: Sequence[Sequence[float]]) -> Floats:
         first, second = slots
-        values = np.array([[float(score) for score in row] for row in scores])
+        values = np.array([[float(each) for each in row] for row in given])
         wanted = (self.counts[first], self.counts[second])
         if first == second or values.shape != wanted or not np.isfinite(values).all():
             raise UserError(
-                f"the scores of the slots {first} and {second} together are finite numbers for "
+                f"the {what} of the slots {first} and {second} together are finite numbers for "
                 f"{wanted[0]} x {wanted[1]} candidates, got {' x '.join(map(str, values.shape))}"
             )
         return values
@@ -159,17 +185,29 @@ class Choices:
     def _solved(
         self,
         objective: Floats,
+        together: Mapping[Pair, Floats],
         limits: Mapping[str, float],
         other_than: Sequence[Sequence[int]],
-        *,
-        pairs: bool = True,
     ) -> Assignment:
+        """The assignment of the least `objective`, of candidates alone and of pairs together."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         own = int(self._ends[-1])
-        wanted = self.pairs if pairs else {}
-        total = own + sum(of.size for of in wanted.values())
-        objective = np.concatenate([objective, *(of.ravel() for of in wanted.values())])
+        known = [together, *(self.shared.get(name, {}) for name in limits)]
+        pairs = list(dict.fromkeys(slots for of in known for slots in of))
+        sizes = [self.counts[s] * self.counts[t] for s, t in pairs]
+        total = own + sum(sizes)
+
+        def of_products(values: Mapping[Pair, Floats]) -> Floats:
+            return np.concatenate(
+                [np.zeros(0)]
+                + [
+                    values[slots].ravel() if slots in values else np.zeros(size)
+                    for slots, size in zip(pairs, sizes, strict=True)
+                ]
+            )
+
+        objective = np.concatenate([objective, of_products(together)])
         starts = self._ends - np.array(self.counts)
         one_each = np.zeros((len(self.counts), total))
         for slot, (start, end) in enumerate(zip(starts, self._ends, strict=True)):
@@ -178,17 +216,21 @@ class Choices:
         for name, limit in limits.items():
             # Costs in shares of the limit, so that the solver's tolerance does not depend on units.
             scale = limit if limit > 0.0 else 1.0
-            row = np.zeros(total)
-            row[:own] = self.costs[name] / scale
+            row = np.concatenate([self.costs[name], of_products(self.shared.get(name, {}))]) / scale
             constraints.append(LinearConstraint(row, -np.inf, limit / scale))
         for choice in other_than:
             row = np.zeros(total)
             row[starts + np.array(choice)] = 1.0
             constraints.append(LinearConstraint(row, -np.inf, len(self.counts) - 1))
+        for slots in self.exclusive:
+            row = np.zeros(total)
+            for slot in slots:
+                row[starts[slot] + 1 : self._ends[slot]] = 1.0
+            constraints.append(LinearConstraint(row, -np.inf, 1.0))
         at = own
-        for (first, second), of in wanted.items():
+        for (first, second), size in zip(pairs, sizes, strict=True):
             constraints.append(LinearConstraint(self._products(total, at, first, second), 0.0, 0.0))
-            at += of.size
+            at += size
         spread = float(np.abs(objective).max()) or 1.0
         result = milp(
             objective / spread,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import nn
@@ -10,7 +10,7 @@ from torch import nn
 from syno._util.network_copy import copy_network
 from syno.adaptation.activations import Activations
 from syno.adaptation.pipeline.kinds import Kind, by_slot
-from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
+from syno.adaptation.pipeline.pool import ORIGINAL, ORIGINAL_LAYER, Candidate
 from syno.adaptation.pipeline.screening import Fits
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.adaptation.slots import set_weights
@@ -19,24 +19,46 @@ from syno.network.placeholder import Placeholder, slots
 from syno.operators.layer import Layer
 
 Choice = Mapping[str, Candidate]
+# Gives a network fewer channels: a copy of one whose original layers are in no slots.
+Narrow = Callable[[nn.Module], nn.Module] | None
 
 
 def plain(net: nn.Module) -> nn.Module:
     """A copy of a network in which original layers stand in place of slots."""
     net = copy_network(net).eval().requires_grad_(True)
-    for slot in [module for module in net.modules() if isinstance(module, Placeholder)]:
-        assert slot.original is not None
-        exchange(slot, slot.original)
-    return net
+    return _without_slots(net, list(slots(net)))
 
 
-def empty(subject: AdaptationSubject, kinds: Mapping[str, Kind], choice: Choice) -> nn.Module:
-    """The network with the chosen operators, whose weights are initial ones."""
+def empty(
+    subject: AdaptationSubject, kinds: Mapping[str, Kind], choice: Choice, narrow: Narrow = None
+) -> nn.Module:
+    """The network with the chosen operators, whose weights are initial ones.
+
+    narrow: as `assembled` has it; it does not have to fit anything.
+    """
     net = subject.copy()
     found = slots(net)
     of_slot = by_slot(kinds)
     for name, candidate in choice.items():
         of_slot[name].fill(found[name], candidate)
+    return net if narrow is None else narrow(_with_layers(net, choice))
+
+
+def _with_layers(net: nn.Module, choice: Choice) -> nn.Module:
+    """A network in which the original layers that stay are in no slots."""
+    return _without_slots(net, [name for name in slots(net) if _stays(choice, name)])
+
+
+def _stays(choice: Choice, slot: str) -> bool:
+    return choice.get(slot, ORIGINAL_LAYER).name == ORIGINAL
+
+
+def _without_slots(net: nn.Module, names: Sequence[str]) -> nn.Module:
+    """Puts the original layers in place of slots."""
+    found = slots(net)
+    for slot in [found[name] for name in names]:
+        assert slot.original is not None
+        exchange(slot, slot.original)
     return net
 
 
@@ -47,6 +69,7 @@ def assembled(
     fits: Fits,
     *,
     refit: Sequence[torch.Tensor] = (),
+    narrow: Narrow = None,
 ) -> nn.Module:
     """The network with the chosen operators, fitted, and its statistics refreshed.
 
@@ -57,6 +80,7 @@ def assembled(
         fits: the fitted weights.
         refit: inputs of the network. If there are any, each operator is fitted again behind the
             operators before it, to the results of the original layer on the original's input.
+        narrow: gives it fewer channels; channels of layers in slots with operators stay.
     """
     net = empty(subject, kinds, choice)
     found = slots(net)
@@ -70,6 +94,8 @@ def assembled(
                 both = _behind(net, found[name], subject.original, originals[name], refit)
             set_weights(layer, fits.fit(name, candidate, both))
         changed = changed or candidate is not ORIGINAL_LAYER
+    if narrow is not None:
+        net, changed = narrow(_with_layers(net, choice)), True
     if changed:
         subject.refresh(net)
     return net

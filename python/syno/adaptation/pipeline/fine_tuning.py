@@ -58,10 +58,9 @@ class FineTuner:
         """Run the operators of a network as the options say inside of the block."""
         return engines.kernels(net, self.options.kernels or engines.EAGER, self.note)
 
-    @property
-    def distillation(self) -> Distillation:
+    def distillation(self, net: nn.Module) -> Distillation:
         """How a network learns from the original one."""
-        features = self.subject.features if self.options.distill_features else ()
+        features = self.subject.features_of(net) if self.options.distill_features else ()
         return Distillation(
             self.subject.original,
             self.subject.dimension,
@@ -104,7 +103,7 @@ class FineTuner:
                 stoppers=(NonFinite(),),
                 progress=told,
                 checkpoint=checkpoint,
-                distillation=self.distillation,
+                distillation=self.distillation(net),
             )
         if outcome.status == "paused":
             raise KeyboardInterrupt

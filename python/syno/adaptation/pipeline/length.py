@@ -186,7 +186,7 @@ def _pace(tuner: FineTuner, net: nn.Module) -> TrainingPace:
             subject.fidelity,
             tuner.seed,
             stoppers=(enough,),
-            distillation=tuner.distillation,
+            distillation=tuner.distillation(net),
         )
         ended = time.perf_counter()
         subject.value(net)

@@ -11,6 +11,7 @@ from syno.adaptation.pipeline.assembly import assembled, empty
 from syno.adaptation.pipeline.goals import SLOTS, Goal
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.narrowing import Narrowed
+from syno.adaptation.pipeline.pool import ORIGINAL_LAYER
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow, Reached, SlotRow
 from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.adaptation.pipeline.selection import Selected
@@ -34,18 +35,17 @@ def _narrow_network(
     run: AdaptationRun, scored: Scored, goals: Sequence[Goal], found: Narrowed, left: int
 ) -> AdaptedNetwork:
     """Fine-tune a network with fewer channels."""
-    narrowing = run.narrowing
-    assert narrowing is not None
+    channels = run.channels
 
     def structure() -> nn.Module:
-        return narrowing.structure(found.widths)
+        return channels.structure(found.widths)
 
     fidelity = run.lengths.fidelity(found.goal, structure, left)
     run.forecast(run.lengths.forecast(fidelity, left))
     row, net = run.tuner.network(
         found.goal,
         "fewer channels",
-        lambda: narrowing.network(found.widths),
+        lambda: channels.network(found.widths),
         structure,
         found.ratio,
         fidelity,
@@ -55,33 +55,35 @@ def _narrow_network(
     reached = tuple(_reached(each, scored.original, row, ()) for each in goals)
     row = dataclasses.replace(row, goals=reached)
     made = run.delivery.quantized(f"{row.name} {run.seed}", net)
-    return AdaptedNetwork(row, (), net, narrowing.rows(found.widths), made)
+    return AdaptedNetwork(row, (), net, channels.rows(found.widths), made)
 
 
 def _network(
     run: AdaptationRun, scored: Scored, goals: Sequence[Goal], selected: Selected, left: int
 ) -> AdaptedNetwork:
-    """Fine-tune a network with an operator for each slot."""
-    choice = scored.selector.candidates(selected.choice)
+    """Fine-tune a network with an operator for each slot, and maybe fewer channels."""
+    selector, widths = scored.selector, selected.widths
+    choice = selector.candidates(selected.choice)
 
     def build() -> nn.Module:
-        return assembled(run.subject, scored.kinds, choice, scored.fits, refit=run.refitting)
+        narrow, refit = selector.narrow(widths), run.refitting
+        return assembled(run.subject, scored.kinds, choice, scored.fits, refit=refit, narrow=narrow)
 
     def structure() -> nn.Module:
-        return empty(run.subject, scored.kinds, choice)
+        return empty(run.subject, scored.kinds, choice, selector.structure(widths))
 
     fidelity = run.lengths.fidelity(selected.goal, structure, left)
     run.forecast(run.lengths.forecast(fidelity, left))
     row, net = run.tuner.network(
         selected.goal,
-        "an operator for each slot",
+        _moves(selected),
         build,
         structure,
         selected.ratio,
         fidelity,
         run.told(f"fine-tuning {selected.goal}"),
     )
-    costs = scored.selector.costs(selected.choice)
+    costs = selector.costs(selected)
     row = dataclasses.replace(
         run.delivered(row, net), macs=round(costs[MACS]), params=round(costs[PARAMS])
     )
@@ -89,7 +91,16 @@ def _network(
     reached = tuple(_reached(each, scored.original, row, slots) for each in goals)
     row = dataclasses.replace(row, goals=reached)
     made = run.delivery.quantized(f"{row.name} {run.seed}", net)
-    return AdaptedNetwork(row, slots, net, quantized=made)
+    return AdaptedNetwork(row, slots, net, selector.width_rows(widths), made)
+
+
+def _moves(selected: Selected) -> str:
+    """What was changed, in words."""
+    if not selected.widths:
+        return "an operator for each slot"
+    if set(selected.choice.values()) == {ORIGINAL_LAYER.name}:
+        return "fewer channels"
+    return "operators and fewer channels"
 
 
 def _reached(
@@ -112,6 +123,7 @@ def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
     for slot, entries in scored.selector.entries.items():
         entry = scored.selector.entry(slot, selected.choice[slot])
         chosen = entry.candidate
+        left = scored.selector.share_left(slot, selected.widths)
         rows.append(
             SlotRow(
                 slot=slot,
@@ -121,9 +133,9 @@ def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
                 text=chosen.text,
                 source=chosen.source,
                 before_ms=entries[0].latency_ms,
-                after_ms=entry.latency_ms,
+                after_ms=left * entry.latency_ms,
                 macs_before=entries[0].macs,
-                macs_after=entry.macs,
+                macs_after=round(left * entry.macs),
                 error=scored.errors[slot][chosen.name],
             )
         )

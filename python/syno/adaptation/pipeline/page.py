@@ -130,7 +130,7 @@ def _slots(found: AdaptationResults) -> list[markup.Markup]:
             table=_table(slots_table(each.slots)),
         )
         for each in found.networks
-        if not each.widths
+        if each.slots
     ]
 
 

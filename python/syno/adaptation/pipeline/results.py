@@ -130,10 +130,10 @@ class NetworkRow:
 
 @dataclass
 class AdaptedNetwork:
-    """A network with an operator of its own in each slot, or with fewer channels.
+    """A network with an operator of its own in each slot, with fewer channels, or with both.
 
-    net: fine-tuned, in evaluation mode, in float32. Of `slots` and `widths` one is empty.
-    quantized: what `syno.quantize` made of it for the engine of the latencies, if that has another
+    net: fine-tuned, in evaluation mode, in float32. slots: what stands in them; empty where widths
+    were chosen alone. quantized: what `syno.quantize` made of it for the engine of the latencies, if that has another
     number format.
     """
 
@@ -270,10 +270,10 @@ class AdaptationResults:
         found = [Section("Goals", facts=goals)]
         found.append(Section("Networks", f"  {self.study}", table=self.table()))
         for each in self.networks:
+            if each.slots:
+                found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
             if each.widths:
                 found.append(Section(f"Channels of {each.name}", table=widths_table(each.widths)))
-            else:
-                found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
         if self.engines is not None:
             from syno.engines.engine import without
             from syno.engines.tables import engines_table

@@ -15,9 +15,11 @@ from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.budget import Budget
+from syno.adaptation.pipeline.channel_widths import ChannelWidths
 from syno.adaptation.pipeline.delivery import ORIGINAL, Delivery
 from syno.adaptation.pipeline.fine_tuning import FineTuner
-from syno.adaptation.pipeline.goals import Goal, limited_costs
+from syno.adaptation.pipeline.goals import SLOTS, Goal, limited_costs
+from syno.adaptation.pipeline.group_choices import ScoredGroups, group_choices, group_scores
 from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import InterleavedTimer
@@ -96,8 +98,9 @@ class AdaptationRun:
         self.clock = InterleavedTimer(
             subject.original, subject.example, self.delivery, options.threads, options.rounds
         )
+        self.channels = ChannelWidths(subject, options.fit_images, journal, self.delivery)
         self.narrowing = (
-            Narrowing(subject, options, journal, self.delivery, self.clock)
+            Narrowing(subject, options, journal, self.channels, self.clock)
             if options.widths
             else None
         )
@@ -147,7 +150,10 @@ class AdaptationRun:
         with journal.phase("fits"):
             errors = fitted(kinds, entries, fits, scope, budget, self.told("fits"))
         with journal.phase("scores"):
-            one_slot, selector = self._selector(kinds, entries, errors, fits, original, scope)
+            slots_alone = any(goal.resource == SLOTS for goal in goals[0])
+            one_slot, selector = self._selector(
+                kinds, entries, errors, fits, original, scope, widths=not slots_alone
+            )
         return Scored(original, kinds, pool, entries, errors, one_slot, fits, selector)
 
     def _original(self) -> NetworkRow:
@@ -233,13 +239,19 @@ class AdaptationRun:
         fits: Fits,
         original: NetworkRow,
         scope: Scope,
+        *,
+        widths: bool,
     ) -> tuple[dict[str, dict[str, float]], Selector]:
         scorer = Scorer(self.subject, kinds, entries, fits, self.options, scope, self.budget)
-        scores = scorer.one_slot(errors, self.told("scores"))
+        scores, sensitivity = scorer.one_slot(errors, self.told("scores"))
         dependence: dict[tuple[str, str], float] = {}
         if self.options.pairs and self.options.score != "fit":
             dependence = scorer.pairs(scores, self.told("pairs"))
         assert original.latency_ms is not None
+        groups = None
+        if widths and self.narrowing is not None:
+            names = list(scores)
+            groups = self._groups(names, original.latency_ms, sensitivity, scorer.samples, scope)
         totals = Totals(original.latency_ms, float(original.macs or 0), float(original.params or 0))
         return scores, Selector(
             self.subject,
@@ -252,7 +264,34 @@ class AdaptationRun:
             self.options,
             self.clock,
             scope,
+            groups,
         )
+
+    def _groups(
+        self,
+        slots: Sequence[str],
+        original_ms: float,
+        sensitivity: float,
+        images: int,
+        scope: Scope,
+    ) -> ScoredGroups | None:
+        """The groups of channels, scored; None where there are none."""
+        try:
+            choices = group_choices(self.channels, slots, original_ms)
+        except UserError as error:
+            self._without_widths(error)
+            return None
+        if not choices.names:
+            return None
+        over, told = self.budget.until("scores"), self.told("scores")
+        scores = group_scores(
+            choices, self.channels, self.subject, images, scope, sensitivity, over, told
+        )
+        return ScoredGroups(choices, scores, self.channels)
+
+    def _without_widths(self, error: UserError) -> None:
+        self.note(f"no network with fewer channels: {first_line(error)}")
+        self.narrowing = None
 
     def narrowed(self, goals: Sequence[Goal], over: Callable[[], bool]) -> Narrowed | None:
         """A network with fewer channels for goals; None where there is none, or none is wanted.
@@ -264,8 +303,7 @@ class AdaptationRun:
         try:
             return self.narrowing.select(goals, over)
         except UserError as error:
-            self.note(f"no network with fewer channels: {first_line(error)}")
-            self.narrowing = None
+            self._without_widths(error)
             return None
 
     def delivered(self, row: NetworkRow, net: nn.Module) -> NetworkRow:

@@ -54,15 +54,19 @@ class Scorer:
 
     def one_slot(
         self, errors: Mapping[str, Mapping[str, float]], progress: Progress
-    ) -> dict[str, dict[str, float]]:
+    ) -> tuple[dict[str, dict[str, float]], float]:
         """Scores by slot and name of the candidate, lower is better, 0 of the original.
 
         If time is short, networks are compared on fewer samples, and some by the fit error alone.
 
         errors: of the fits, by slot and name.
+
+        Returns:
+            The scores, and how much the network feels errors: the regression of the distances on
+            them.
         """
         if self.options.score == "fit":
-            return {slot: dict(found) for slot, found in errors.items()}
+            return {slot: dict(found) for slot, found in errors.items()}, 1.0
         networks = sum(map(len, errors.values()))
         count = self.scope.once("score samples", "", lambda: self._samples(networks))
         distances: dict[str, dict[str, float]] = {}
@@ -81,10 +85,16 @@ class Scorer:
                 for name, far in of.items()
             ]
         )
-        return {
+        scores = {
             slot: combined(distances[slot], errors[slot], self.options.score, usual)
             for slot in distances
         }
+        return scores, usual or 1.0
+
+    @property
+    def samples(self) -> int:
+        """On how many samples networks are compared."""
+        return int(self.scope.get("score samples", "") or self.options.score_images)
 
     def pairs(
         self, scores: Mapping[str, Mapping[str, float]], progress: Progress
@@ -108,7 +118,7 @@ class Scorer:
             if (candidate := _middle(self.entries[kind.name], scores[slot])) is not None
         }
         over = self.budget.until("scores")
-        count = self.scope.get("score samples", "") or self.options.score_images
+        count = self.samples
 
         @functools.cache
         def distance(*slots: str) -> float:

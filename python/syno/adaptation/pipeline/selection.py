@@ -5,6 +5,8 @@
 3. What was seen corrects the linear model of what slots lose together (`interactions`).
 4. The latency of the nearest one is measured, which corrects the model of latencies.
 5. This is repeated until no assignment that is nearer to the original comes.
+
+An assignment has a candidate for each slot, and a width for each group of channels.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
-from syno.adaptation.pipeline.assembly import assembled
+from syno.adaptation.pipeline.assembly import Narrow, assembled
+from syno.adaptation.pipeline.channel_widths import Widths
 from syno.adaptation.pipeline.goals import SLOTS, TIMES, Goal
+from syno.adaptation.pipeline.group_choices import ScoredGroups
+from syno.adaptation.pipeline.group_choices import few as few_inputs
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import InterleavedTimer, NetworkLatency
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
+from syno.adaptation.pipeline.results import WidthRow
 from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.network.choice import Assignment, Choices
@@ -63,7 +69,8 @@ class Totals:
 class Selected:
     """A network for a goal.
 
-    choice: the name of the candidate in each slot. predicted_ms: its latency by the model.
+    choice: the name of the candidate in each slot; widths: of the groups of channels that lose some.
+    predicted_ms: its latency by the model.
     ratio: its measured latency relative to that of the original network. distance: of its outputs
     from the original's before the fine-tuning, and expected: by the model before it was assembled.
     rounds: how often the integer program was solved. assembled: the candidates of every network
@@ -78,6 +85,7 @@ class Selected:
     expected: float
     rounds: int = 0
     assembled: list[tuple[list[int], float]] = field(default_factory=list)
+    widths: dict[str, int] = field(default_factory=dict)
 
 
 class Selector:
@@ -95,10 +103,11 @@ class Selector:
         options: AdaptOptions,
         clock: InterleavedTimer,
         scope: Scope,
+        groups: ScoredGroups | None = None,
     ) -> None:
         self._subject, self._kinds, self._fits = subject, kinds, fits
         self._options, self._clock, self._totals = options, clock, totals
-        self._scope = scope
+        self._scope, self._groups = scope, groups
         of_slot = by_slot(kinds)
         self.entries = {
             slot: [e for e in entries[of_slot[slot].name] if e.candidate.name in of]
@@ -109,21 +118,24 @@ class Selector:
             for slot, of in self.entries.items()
         }
         self._costs = {
-            LATENCY: [[each.latency_ms for each in of] for of in self.entries.values()],
-            MACS: [[float(each.macs) for each in of] for of in self.entries.values()],
-            PARAMS: [[float(each.params) for each in of] for of in self.entries.values()],
+            name: [[float(each.cost(name)) for each in of] for of in self.entries.values()]
+            for name in (LATENCY, MACS, PARAMS)
         }
+        slots_ms = sum(of[0] for of in self._costs[LATENCY])
         place = {slot: number for number, slot in enumerate(listed)}
+        if groups is not None:
+            for name, costs in groups.choices.costs.items():
+                self._costs[name] += [list(of) for of in costs]
         self.interactions = Interactions(
-            list(listed.values()),
+            [*listed.values(), *(groups.scores if groups is not None else [])],
             {(place[one], place[other]): c for (one, other), c in dependence.items()},
         )
         self.choices = self._corrected()
-        originals = self.choices.assignment([0] * len(listed)).costs
+        originals = self.choices.assignment([0] * len(self.choices.counts)).costs
         self.model = NetworkLatency(totals.latency, originals[LATENCY])
         self._whole = {
             LATENCY: totals.latency,
-            SLOTS: originals[LATENCY],
+            SLOTS: slots_ms,
             MACS: totals.macs,
             PARAMS: totals.params,
         }
@@ -156,9 +168,11 @@ class Selector:
             return found
         found = Selected(**known)
         for choice, distance in found.assembled:
-            self.interactions.learn(choice, distance)
+            # Those of earlier versions have no widths.
+            rest = [0] * (len(self.choices.counts) - len(choice))
+            self.interactions.learn([*choice, *rest], distance)
         self.choices = self._corrected()
-        places = self._places(found.choice)
+        places = self._places(found)
         slots_ms = self.choices.assignment(places).costs[LATENCY]
         self.model.learn(slots_ms, found.ratio * self._totals.latency)
         return found
@@ -171,9 +185,9 @@ class Selector:
         """The candidate of a slot with a name, and what it costs there."""
         return next(e for e in self.entries[slot] if e.candidate.name == name)
 
-    def costs(self, choice: Mapping[str, str]) -> dict[str, float]:
-        """MACs and parameters of the whole network with a choice, and its predicted latency."""
-        costs = self.choices.assignment(self._places(choice)).costs
+    def costs(self, selected: Selected) -> dict[str, float]:
+        """MACs and parameters of the whole network, and its predicted latency."""
+        costs = self.choices.assignment(self._places(selected)).costs
         return {
             LATENCY: self.model.predicted(costs[LATENCY]),
             MACS: costs[MACS] + self._rest[MACS],
@@ -193,7 +207,7 @@ class Selector:
                 next((n for n, e in enumerate(of) if e.candidate.name == name), 0)
                 for of in self.entries.values()
             ]
-            one = self.choices.assignment(places)
+            one = self.choices.assignment([*places, *self._full])
             if all(one.costs[r] <= limit for r, limit in limits.items()) and (
                 found is None or one.score < found[0]
             ):
@@ -242,7 +256,8 @@ class Selector:
             best = timed if best is None else self._better(best, timed, goals)
         assert best is not None
         if refit:
-            best = dataclasses.replace(best, distance=self._far(self._network(best.choice, refit)))
+            net = self._network(best.choice, best.widths, refit)
+            best = dataclasses.replace(best, distance=self._far(net))
         seen = [(list(choice), far) for choice, far in assembled_.items()]
         return dataclasses.replace(best, rounds=rounds, assembled=seen)
 
@@ -250,10 +265,44 @@ class Selector:
         """Whether another network of this distance is no better than the best one."""
         return self._keeps(best, goals) and distance >= (1.0 - _NEARER) * best.distance
 
-    def _network(self, choice: Mapping[str, str], refit: Sequence[torch.Tensor] = ()) -> nn.Module:
+    def _network(
+        self, choice: Mapping[str, str], widths: Widths, refit: Sequence[torch.Tensor] = ()
+    ) -> nn.Module:
         return assembled(
-            self._subject, self._kinds, self.candidates(choice), self._fits, refit=refit
+            self._subject,
+            self._kinds,
+            self.candidates(choice),
+            self._fits,
+            refit=refit,
+            narrow=self.narrow(widths, few=not refit),
         )
+
+    def narrow(self, widths: Widths, *, few: bool = False) -> Narrow:
+        """What gives a network these widths; few: fitted to few samples. None for no widths."""
+        if not widths:
+            return None
+        assert self._groups is not None
+        channels = self._groups.channels
+        inputs = few_inputs(channels) if few else channels.inputs
+        return lambda net: channels.fitted(widths, net, inputs)
+
+    def structure(self, widths: Widths) -> Narrow:
+        """What gives a network these widths without a fit. None for no widths."""
+        if not widths:
+            return None
+        assert self._groups is not None
+        channels = self._groups.channels
+        return lambda net: channels.structure(widths, net)
+
+    def width_rows(self, widths: Widths) -> tuple[WidthRow, ...]:
+        """Which groups lose channels, and what that costs."""
+        return self._groups.channels.rows(widths) if self._groups is not None else ()
+
+    def share_left(self, slot: str, widths: Widths) -> float:
+        """Which share of the weights of a slot's layer these widths leave."""
+        if self._groups is None or not widths:
+            return 1.0
+        return self._groups.channels.share_left(slot, widths)
 
     def _formats(self, choice: Mapping[str, str]) -> dict[str, str]:
         """The number format of each slot."""
@@ -265,7 +314,9 @@ class Selector:
 
     def _distance(self, one: Assignment) -> float:
         found: float = self._scope.once(
-            "assembled", _key(one), lambda: self._far(self._network(self._names(one)))
+            "assembled",
+            self._key(one),
+            lambda: self._far(self._network(self._names(one), self._widths(one))),
         )
         return found
 
@@ -276,25 +327,48 @@ class Selector:
         distance: float,
         expected: float,
     ) -> Selected:
-        names = self._names(one)
+        names, widths = self._names(one), self._widths(one)
         ratio: float = self._scope.once(
             "timed",
-            _key(one),
-            lambda: self._clock.ratio(self._network(names), self._formats(names)),
+            self._key(one),
+            lambda: self._clock.ratio(self._network(names, widths), self._formats(names)),
         )
         predicted = self.model.predicted(one.costs[LATENCY])
         self.model.learn(one.costs[LATENCY], ratio * self._totals.latency)
-        return Selected(name_of(goals), names, predicted, ratio, distance, expected)
+        return Selected(name_of(goals), names, predicted, ratio, distance, expected, widths=widths)
 
     def _corrected(self) -> Choices:
         """The integer program with scores that take into account what was seen."""
-        return Choices(self.interactions.scores, self._costs, self.interactions.pairs)
+        scores, pairs = self.interactions.scores, self.interactions.pairs
+        if self._groups is None:
+            return Choices(scores, self._costs, pairs)
+        choices, begin = self._groups.choices, len(self.entries)
+        place = {slot: number for number, slot in enumerate(self.entries)}
+        shared = {
+            name: {(begin + i, begin + j): of for (i, j), of in together.items()}
+            for name, together in choices.shared.items()
+        }
+        exclusive = [
+            (place[slot], begin + number)
+            for number, slots in enumerate(choices.slots)
+            for slot in slots
+            if slot in place
+        ]
+        return Choices(scores, self._costs, pairs, shared=shared, exclusive=exclusive)
 
-    def _places(self, choice: Mapping[str, str]) -> list[int]:
-        return [
-            next(n for n, e in enumerate(of) if e.candidate.name == choice[slot])
+    def _places(self, selected: Selected) -> list[int]:
+        places = [
+            next(n for n, e in enumerate(of) if e.candidate.name == selected.choice[slot])
             for slot, of in self.entries.items()
         ]
+        if self._groups is not None:
+            places += self._groups.choices.places_of(selected.widths)
+        return places
+
+    @property
+    def _full(self) -> list[int]:
+        """Of each group all channels."""
+        return [0] * (len(self.choices.counts) - len(self.entries))
 
     def _several(
         self, goals: Sequence[Goal], other_than: Sequence[tuple[int, ...]]
@@ -349,12 +423,20 @@ class Selector:
     def _names(self, one: Assignment) -> dict[str, str]:
         return {
             slot: of[place].candidate.name
-            for (slot, of), place in zip(self.entries.items(), one.choice, strict=True)
+            for (slot, of), place in zip(self.entries.items(), one.choice, strict=False)
         }
 
+    def _widths(self, one: Assignment) -> dict[str, int]:
+        """The widths of groups that lose channels."""
+        if self._groups is None:
+            return {}
+        return self._groups.choices.widths_of(one.choice[len(self.entries) :])
 
-def _key(one: Assignment) -> str:
-    return " ".join(map(str, one.choice))
+    def _key(self, one: Assignment) -> str:
+        """Findings of networks with all channels are those of earlier versions, too."""
+        count = len(self.entries)
+        choice = one.choice if any(one.choice[count:]) else one.choice[:count]
+        return " ".join(map(str, choice))
 
 
 def name_of(goals: Sequence[Goal]) -> str:

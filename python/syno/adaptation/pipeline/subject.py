@@ -200,10 +200,15 @@ class AdaptationSubject:
             )
         return self.value(self.original)
 
-    @property
-    def features(self) -> list[str]:
-        """The names of the slots, whose outputs a distillation may match."""
-        return list(slots(self.original))
+    def features_of(self, net: nn.Module) -> list[str]:
+        """The names of the slots whose outputs a distillation may match: with all their channels."""
+        found = []
+        for name, slot in slots(self.original).items():
+            before = getattr(slot.original, "weight", None)
+            after = getattr(net.get_submodule(name), "weight", before)
+            if before is None or after is None or len(after) == len(before):
+                found.append(name)
+        return found
 
     def copy(self) -> nn.Module:
         """A copy of the template in evaluation mode."""

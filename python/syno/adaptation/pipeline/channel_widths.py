@@ -1,0 +1,195 @@
+"""The groups of channels of the original network, what widths cost, and networks that have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from syno._util.hooks import removed_after
+from syno.adaptation.pipeline.assembly import plain
+from syno.adaptation.pipeline.delivery import Delivery
+from syno.adaptation.pipeline.journal import AdaptationJournal
+from syno.adaptation.pipeline.results import WidthRow
+from syno.adaptation.pipeline.subject import AdaptationSubject
+from syno.adaptation.widths import Elimination, eliminations, narrowed
+from syno.network.channels.groups import channel_groups, without
+from syno.network.surgery import layer_report
+from syno.study.fronts import LATENCY, MACS, PARAMS
+
+# Channels of a step, where a group has at least four times as many.
+_STEPS = (16, 8, 4, 2, 1)
+
+Widths = Mapping[str, int]
+
+
+class ChannelWidths:
+    """Groups by name, in which order their channels go, and what that costs.
+
+    fit_images: samples that layers are fitted to again.
+    """
+
+    def __init__(
+        self,
+        subject: AdaptationSubject,
+        fit_images: int,
+        journal: AdaptationJournal,
+        delivery: Delivery,
+    ) -> None:
+        self._subject, self._fit_images = subject, fit_images
+        self._journal, self._delivery = journal, delivery
+
+    @cached_property
+    def original(self) -> nn.Module:
+        """The original network without slots."""
+        return plain(self._subject.original)
+
+    @cached_property
+    def inputs(self) -> list[torch.Tensor]:
+        """Samples that layers are fitted to."""
+        return self._subject.inputs(self._fit_images)
+
+    @cached_property
+    def eliminations(self) -> dict[str, Elimination]:
+        """Of each group; the journal remembers the order and the errors."""
+        groups = {g.name: g for g in channel_groups(self.original, self._subject.example)}
+
+        def find() -> dict[str, list[list[float]]]:
+            found = eliminations(self.original, list(groups.values()), self.inputs)
+            return {e.group.name: [list(e.order), list(e.errors)] for e in found}
+
+        known = self._journal.once("eliminations", "", find)
+        return {
+            name: Elimination(group, tuple(map(int, known[name][0])), tuple(known[name][1]))
+            for name, group in groups.items()
+            if name in known
+        }
+
+    @cached_property
+    def _costs(self) -> _Costs:
+        seconds = self._delivery.layer_seconds
+        return _Costs(self.original, self._subject.example, seconds)
+
+    @property
+    def whole(self) -> dict[str, float]:
+        """What the layers of the original need; a latency of 0 where the engine cannot say."""
+        return self._costs.whole
+
+    @cached_property
+    def rest(self) -> dict[str, float]:
+        """What is not of layers, such as products of attention, and stays."""
+        report, whole = layer_report(self._subject.network.template), self.whole
+        return {
+            MACS: (report.macs or 0) - whole[MACS],
+            PARAMS: (report.params or 0) - whole[PARAMS],
+        }
+
+    def costs(self, widths: Widths) -> dict[str, float]:
+        """What the layers need with these widths: seconds, MACs and parameters."""
+        return self._costs.of(self._gone(widths))
+
+    def step(self, name: str, width: int) -> int:
+        """How many channels of a group go next: widths are multiples of so many."""
+        size = self.eliminations[name].group.size
+        step = next(each for each in _STEPS if size >= 4 * each or each == 1)
+        rest = width % step or step
+        return rest if width - rest >= max(step, 1) and width > rest else 0
+
+    def fitted(
+        self, widths: Widths, base: nn.Module, inputs: Sequence[torch.Tensor] | None = None
+    ) -> nn.Module:
+        """A network with these widths, whose layers are fitted again.
+
+        base: the original network, or with operators in layers that read none of these channels.
+        """
+        plans = [(self.eliminations[name], width) for name, width in widths.items()]
+        return narrowed(base, plans, inputs or self.inputs, wanted=self.original)
+
+    def network(self, widths: Widths) -> nn.Module:
+        """The original network with these widths, fitted."""
+        made = self.fitted(widths, self.original)
+        self._subject.refresh(made)
+        return made
+
+    def structure(self, widths: Widths, base: nn.Module | None = None) -> nn.Module:
+        """A network with these widths and any weights; base: as `fitted` has it."""
+        found = self.eliminations
+        removed = [found[name].removed(width) for name, width in widths.items()]
+        return without(base or self.original, removed)
+
+    def share_left(self, layer: str, widths: Widths) -> float:
+        """Which share of the elements of a layer's weight these widths leave."""
+        weight = f"{layer}.weight"
+        shape = dict(self.original.named_parameters())[weight].shape
+        gone = self._gone(widths)
+        return math.prod((n - gone.get((weight, d), 0)) / n for d, n in enumerate(shape))
+
+    def rows(self, widths: Widths) -> tuple[WidthRow, ...]:
+        """Which groups lose channels, and what that costs."""
+        return tuple(
+            WidthRow(name, e.group.size, widths[name], e.without(e.group.size - widths[name]))
+            for name, e in self.eliminations.items()
+            if name in widths
+        )
+
+    def _gone(self, widths: Widths) -> dict[tuple[str, int], int]:
+        """Of each dimension of a parameter how many elements are gone."""
+        gone: dict[tuple[str, int], int] = {}
+        for name, width in widths.items():
+            group = self.eliminations[name].group
+            for place, indices in group.indices.items():
+                lost = (group.size - width) * indices.shape[1]
+                gone[place] = gone.get(place, 0) + lost
+        return gone
+
+
+class _Costs:
+    """What the layers of a network need without some elements of its parameters.
+
+    seconds: of layers by name, which are taken to be proportional to the size of the weight.
+
+    whole: of the network as it is.
+    """
+
+    def __init__(self, net: nn.Module, example: torch.Tensor, seconds: Mapping[str, float]) -> None:
+        self._shapes = {name: tuple(p.shape) for name, p in net.named_parameters()}
+        self._places = _places(net, example)
+        self._seconds = {f"{name}.weight": spent for name, spent in seconds.items()}
+        self.whole = self.of({})
+
+    def of(self, gone: Mapping[tuple[str, int], int]) -> dict[str, float]:
+        """The costs without so many elements of dimensions of parameters."""
+        macs = params = time = 0.0
+        for name, shape in self._shapes.items():
+            size = math.prod(n - gone.get((name, dim), 0) for dim, n in enumerate(shape))
+            params += size
+            macs += self._places.get(name, 0) * size
+            if name in self._seconds:
+                time += self._seconds[name] * size / math.prod(shape)
+        return {LATENCY: time, MACS: macs, PARAMS: params}
+
+
+def _places(net: nn.Module, example: torch.Tensor) -> dict[str, int]:
+    """How often each element of a weight is multiplied for one sample: the places of a map."""
+    found: dict[str, int] = {}
+
+    def count(name: str) -> Callable[..., None]:
+        def look(module: nn.Module, _: object, result: torch.Tensor) -> None:
+            weight = module.weight
+            assert isinstance(weight, torch.Tensor)
+            found[f"{name}.weight"] = result[0].numel() // len(weight)
+
+        return look
+
+    layers = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
+    hooks = [
+        module.register_forward_hook(count(name))
+        for name, module in net.named_modules()
+        if isinstance(module, layers)
+    ]
+    with removed_after(hooks), torch.no_grad():
+        net(example)
+    return found
