@@ -257,7 +257,7 @@ class AdaptOptions(Options):
     )
     pairs: bool = option("Measure how slots depend on each other.", True)
     widths: bool = option(
-        "Give a network fewer channels instead of operators where its outputs stay nearer.", True
+        "Give a network fewer channels where its outputs stay nearer than with operators.", True
     )
     refit: bool = option("Fit the operators of a chosen network again, behind each other.", True)
     kernels: str | None = option(
