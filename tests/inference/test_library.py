@@ -488,6 +488,9 @@ MODELS = {
     "mobilenetv2-cifar": 32,
     "mobilenetv3-cifar": 32,
     "efficientnet-cifar": 32,
+    "repvit-cifar": 32,
+    "convnext-cifar": 32,
+    "deit-cifar": 32,
 }
 
 

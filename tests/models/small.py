@@ -18,6 +18,9 @@ SMALL: dict[str, dict[str, int]] = {
     "mobilenetv2-cifar": IMAGES | {"width": 8},
     "mobilenetv3-cifar": IMAGES | {"width": 8},
     "efficientnet-cifar": IMAGES | {"width": 8},
+    "repvit-cifar": IMAGES | {"width": 8},
+    "convnext-cifar": IMAGES | {"width": 8},
+    "deit-cifar": IMAGES | {"width": 12, "layers": 2},
     "resnet18": IMAGES | {"width": 8, "cifar_stem": 1},
     "resnet34": IMAGES | {"width": 8, "cifar_stem": 1},
     "resnet50": IMAGES | {"width": 8, "cifar_stem": 1},
@@ -71,5 +74,6 @@ def operator_for(name: str) -> Operator:
     """A convolution or a projection with the shapes of the model's slots."""
     if name.startswith("gpt2"):
         return QKV
-    linear = ("vit_b_16", "convnext_tiny", "timm/vit_tiny_patch16_224")
+    linear = ("vit_b_16", "convnext_tiny", "convnext-cifar", "deit-cifar")
+    linear += ("timm/vit_tiny_patch16_224",)
     return PROJECTION if name in linear else CONVOLUTION

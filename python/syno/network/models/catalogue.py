@@ -135,6 +135,41 @@ MODELS = (
     _efficient("mobilenetv2-cifar", "mobilenet_v2", "MobileNetV2", 6),
     _efficient("mobilenetv3-cifar", "mobilenet_v3", "MobileNetV3", 4),
     _efficient("efficientnet-cifar", "efficientnet", "EfficientNet", 6),
+    ModelInfo(
+        name="repvit-cifar",
+        summary="small network with the blocks of RepViT; slots are its 1x1 convolutions",
+        builder=_small("efficient", "SmallRepVit"),
+        rules=(conv2d(kernel=1, groups=1, name="body.*"),),
+        options={
+            "width": ModelOption(32, 4, 256, "channels of the first stage; the last has 4 times")
+        },
+        images=_SMALL,
+    ),
+    ModelInfo(
+        name="convnext-cifar",
+        summary="small network with the blocks of ConvNeXt; slots are its linear layers",
+        builder=_small("patches", "SmallConvNext"),
+        rules=(linear(name="body.*"),),
+        options={
+            "width": ModelOption(40, 4, 256, "channels of the first stage; doubled at each further")
+        },
+        images=Images(classes=10, size=32, multiple=2),
+    ),
+    ModelInfo(
+        name="deit-cifar",
+        summary="small vision transformer; slots are the linear layers of its blocks",
+        builder=_small("patches", "SmallVisionTransformer"),
+        rules=(linear(name="body.*"),),
+        options={
+            "width": ModelOption(
+                96, 4, 1024, "elements of a patch's embedding; an MLP has 4 times"
+            ),
+            "layers": ModelOption(6, 1, 64, "blocks of attention and MLP"),
+            "heads": ModelOption(3, 1, 64, "heads of attention; a divisor of the width"),
+            "patch": ModelOption(4, 1, 64, "side of a patch; the size of an image is a multiple"),
+        },
+        images=Images(classes=10, size=32, least=1),
+    ),
     _resnet("resnet18", (2, 2, 2, 2), "paper/resnet18"),
     _resnet("resnet34", (3, 4, 6, 3), "paper/resnet34"),
     _resnet("resnet50", (3, 4, 6, 3), None),

@@ -81,6 +81,58 @@ class InvertedBottleneck(nn.Module):
         return x + y if self.adds else y
 
 
+class TwoMixers(nn.Module):
+    """A depthwise convolution and maybe a squeeze, then two 1x1 convolutions (Wang et al. 2023).
+
+    [N, I, H, W] -> [N, O, H / stride, W / stride]; each half is added to its input. Where the shape
+    changes, a strided depthwise and a 1x1 convolution come first.
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, stride: int, squeezes: bool) -> None:
+        super().__init__()
+        self.change: nn.Module = nn.Identity()
+        if stride > 1 or inputs != outputs:
+            self.change = nn.Sequential(
+                DepthwiseNorm(inputs, 3, stride), ConvNorm(inputs, outputs, 1)
+            )
+        self.tokens = DepthwiseNorm(outputs, 3, 1)
+        self.squeeze: nn.Module = nn.Identity()
+        if squeezes:
+            self.squeeze = Squeeze(outputs, _rounded(outputs / 4), nn.Sigmoid())
+        self.channels = nn.Sequential(
+            ConvNorm(outputs, 2 * outputs, 1), nn.GELU(), ConvNorm(2 * outputs, outputs, 1)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[N, I, H, W] -> [N, O, H / stride, W / stride]."""
+        x = self.change(x)
+        x = self.squeeze(x + self.tokens(x))
+        return x + self.channels(x)
+
+
+class SmallRepVit(SmallNetwork):
+    """Four stages of `TwoMixers`, of which every second one has a squeeze, at the widths and
+    sizes of the other networks here.
+
+    RepViT's additional branches of its depthwise convolutions, which are added to them before it
+    is used, are left out.
+    """
+
+    def __init__(self, classes: int, channels: int, size: int, *, width: int) -> None:
+        body: list[nn.Module] = []
+        inputs, side = width, size
+        for stage, (factor, blocks) in enumerate(STAGES):
+            outputs = width if stage == 0 else _rounded(factor * width)
+            for block in range(blocks):
+                halved = stage > 0 and block == 0 and side // 2 >= SMALLEST_MAP
+                side = (side + 1) // 2 if halved else side
+                stride = 2 if halved else 1
+                squeezes = len(body) % 2 == 0
+                body.append(TwoMixers(inputs, outputs, stride=stride, squeezes=squeezes))
+                inputs = outputs
+        super().__init__((channels, size, size), width, nn.Sequential(*body), inputs, classes)
+
+
 class SmallEfficientNetwork(SmallNetwork):
     """Four stages of inverted bottlenecks, and a 1x1 convolution before the head.
 
