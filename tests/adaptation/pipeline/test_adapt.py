@@ -248,7 +248,10 @@ def test_times_decide_nothing_about_a_goal_for_macs(found, trained, data, tmp_pa
     def random_times(*given, **more):
         times = random.Random(len(seen))
         seen.append("")
-        return {name: times.uniform(0.1, 10.0) for name in measured(*given, **more)}
+        return {
+            name: found._replace(ms=times.uniform(0.1, 10.0))
+            for name, found in measured(*given, **more).items()
+        }
 
     seen: list[str] = []
     monkeypatch.setattr(screening, "slot_latencies", random_times)
