@@ -22,6 +22,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.signal_stack import kept_signal_stack
 from syno._util.silence import quiet
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.export.programs import Onnx, quietly, traced
@@ -168,7 +169,8 @@ class OpenVino(_OnnxEngine):
         if self._hint is not None:
             settings["INFERENCE_PRECISION_HINT"] = self._hint
         try:
-            compiled = core.compile_model(model.held, "CPU", settings)
+            with kept_signal_stack():
+                compiled = core.compile_model(model.held, "CPU", settings)
         except RuntimeError as error:
             raise UserError(f"OpenVINO cannot compile the network: {error}") from error
         request = compiled.create_infer_request()
@@ -206,7 +208,7 @@ def _by_nncf(model: Any, samples: Sequence[Array]) -> Any:
 
     nncf.set_log_level(logging.ERROR)
     try:
-        with quietly(), quiet():
+        with quietly(), quiet(), kept_signal_stack():
             return nncf.quantize(model, nncf.Dataset(samples), subset_size=len(samples))
     except Exception as error:  # its errors have no class of their own
         raise UserError(f"NNCF cannot quantize the network: {error}") from error
