@@ -104,7 +104,9 @@ def rank_predictors(
     Raises:
         UserError: as `syno.adapt`, and if there are fewer different assignments.
     """
-    with started(source, given) as run:
+    # Assignments of operators: all channels stay.
+    options = dataclasses.replace(given.options, widths=False)
+    with started(source, dataclasses.replace(given, options=options)) as run:
         scored = run.scored(given.operators, [[Goal(LATENCY, share=1.0)]])
         choices = _drawn(scored, assignments, given.seed)
         found = []
@@ -183,7 +185,7 @@ def _tuned(run: AdaptationRun, scored: Scored, places: tuple[int, ...]) -> Assig
     distance = subject.quality(net, options.score_images).divergence
     fitted = subject.value(net)
     result = run.tuner.tuned(net, subject.fidelity, seed=run.seed)
-    costs = selector.costs(names)
+    costs = selector.costs(names, {})
     distances = {slot: run.journal.get("scores", slot) or scored.errors[slot] for slot in names}
     return Assigned(
         choice=names,

@@ -83,7 +83,7 @@ def _network(
         fidelity,
         run.told(f"fine-tuning {selected.goal}"),
     )
-    costs = selector.costs(selected)
+    costs = selector.costs(selected.choice, widths)
     row = dataclasses.replace(
         run.delivered(row, net), macs=round(costs[MACS]), params=round(costs[PARAMS])
     )

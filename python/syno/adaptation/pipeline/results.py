@@ -133,8 +133,8 @@ class AdaptedNetwork:
     """A network with an operator of its own in each slot, with fewer channels, or with both.
 
     net: fine-tuned, in evaluation mode, in float32. slots: what stands in them; empty where widths
-    were chosen alone. quantized: what `syno.quantize` made of it for the engine of the latencies, if that has another
-    number format.
+    were chosen alone. quantized: what `syno.quantize` made of it for the engine of the latencies,
+    if that has another number format.
     """
 
     row: NetworkRow

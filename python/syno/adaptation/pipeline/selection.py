@@ -69,8 +69,8 @@ class Totals:
 class Selected:
     """A network for a goal.
 
-    choice: the name of the candidate in each slot; widths: of the groups of channels that lose some.
-    predicted_ms: its latency by the model.
+    choice: the name of the candidate in each slot; widths: of the groups of channels that lose
+    some. predicted_ms: its latency by the model.
     ratio: its measured latency relative to that of the original network. distance: of its outputs
     from the original's before the fine-tuning, and expected: by the model before it was assembled.
     rounds: how often the integer program was solved. assembled: the candidates of every network
@@ -172,7 +172,7 @@ class Selector:
             rest = [0] * (len(self.choices.counts) - len(choice))
             self.interactions.learn([*choice, *rest], distance)
         self.choices = self._corrected()
-        places = self._places(found)
+        places = self._places(found.choice, found.widths)
         slots_ms = self.choices.assignment(places).costs[LATENCY]
         self.model.learn(slots_ms, found.ratio * self._totals.latency)
         return found
@@ -185,9 +185,9 @@ class Selector:
         """The candidate of a slot with a name, and what it costs there."""
         return next(e for e in self.entries[slot] if e.candidate.name == name)
 
-    def costs(self, selected: Selected) -> dict[str, float]:
+    def costs(self, choice: Mapping[str, str], widths: Widths) -> dict[str, float]:
         """MACs and parameters of the whole network, and its predicted latency."""
-        costs = self.choices.assignment(self._places(selected)).costs
+        costs = self.choices.assignment(self._places(choice, widths)).costs
         return {
             LATENCY: self.model.predicted(costs[LATENCY]),
             MACS: costs[MACS] + self._rest[MACS],
@@ -356,13 +356,13 @@ class Selector:
         ]
         return Choices(scores, self._costs, pairs, shared=shared, exclusive=exclusive)
 
-    def _places(self, selected: Selected) -> list[int]:
+    def _places(self, choice: Mapping[str, str], widths: Widths) -> list[int]:
         places = [
-            next(n for n, e in enumerate(of) if e.candidate.name == selected.choice[slot])
+            next(n for n, e in enumerate(of) if e.candidate.name == choice[slot])
             for slot, of in self.entries.items()
         ]
         if self._groups is not None:
-            places += self._groups.choices.places_of(selected.widths)
+            places += self._groups.choices.places_of(widths)
         return places
 
     @property

@@ -201,7 +201,7 @@ class AdaptationSubject:
         return self.value(self.original)
 
     def features_of(self, net: nn.Module) -> list[str]:
-        """The names of the slots whose outputs a distillation may match: with all their channels."""
+        """The names of slots whose outputs a distillation may match: they have all channels."""
         found = []
         for name, slot in slots(self.original).items():
             before = getattr(slot.original, "weight", None)
