@@ -190,6 +190,12 @@ def test_groups_are_no_matter_of_goals_for_slots(blocks, data, monkeypatch):
     assert not found.networks[0].widths
 
 
+def test_widths_are_nearest_to_choices() -> None:
+    choices = group_choices.GroupChoices(["a", "b"], [[8, 6, 4], [5, 3]])
+    assert choices.nearest({"a": 5, "b": 1}) == [1, 1]
+    assert choices.nearest({}) == [0, 0]
+
+
 def test_scores_are_errors_as_the_outputs_feel_them(monkeypatch):
     choices = group_choices.GroupChoices(
         ["a", "b", "c"], [[8, 4, 2]] * 3, [[0.0, 0.1, 0.4], [0.0, 0.2, 0.3], [0.0, 0.0, 0.0]]

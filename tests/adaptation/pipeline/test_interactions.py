@@ -44,6 +44,16 @@ def test_distances_that_are_zero_say_nothing() -> None:
     assert model.scores == [[0.0, 4.0], [0.0, 1.0]]
 
 
+def test_slots_that_are_alike_have_a_common_error() -> None:
+    model = Interactions([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]], {}, alike=[1, 2])
+    model.learn([1, 0, 0], 1.0)
+    model.learn([0, 1, 0], 0.4)
+    first, second, third = (of[1] for of in model.scores)
+    assert second < third < 0.8 * first
+    assert model.predicted([0, 1, 0]) == pytest.approx(0.4, rel=0.1)
+    assert model.predicted([1, 0, 0]) == pytest.approx(1.0, rel=0.1)
+
+
 def test_the_best_assignment_is_found_though_the_measured_pairs_are_wrong() -> None:
     """Chosen again by what was seen, assignments get near to the best of all within a limit."""
     first, last = [], []

@@ -126,6 +126,8 @@ def _nearest(
     OutOfReachError where neither operators nor fewer channels keep the goals.
     """
     narrow = run.narrowed(goals, over)
+    if narrow is not None:
+        scored.selector.learn(narrow.widths, narrow.distance)
     try:
         selected = scored.selector.select(goals, run.refitting, over)
     except OutOfReachError as error:

@@ -63,6 +63,13 @@ class GroupChoices:
             for name, of in zip(self.names, self.widths, strict=True)
         ]
 
+    def nearest(self, widths: Widths) -> list[int]:
+        """The numbers of the choices that are nearest to these widths."""
+        return [
+            min(range(len(of)), key=lambda n: abs(of[n] - widths.get(name, of[0])))
+            for name, of in zip(self.names, self.widths, strict=True)
+        ]
+
 
 @dataclass(frozen=True)
 class ScoredGroups:

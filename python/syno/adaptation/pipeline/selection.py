@@ -126,9 +126,11 @@ class Selector:
         if groups is not None:
             for name, costs in groups.choices.costs.items():
                 self._costs[name] += [list(of) for of in costs]
+        every = [*listed.values(), *(groups.scores if groups is not None else [])]
         self.interactions = Interactions(
-            [*listed.values(), *(groups.scores if groups is not None else [])],
+            every,
             {(place[one], place[other]): c for (one, other), c in dependence.items()},
+            alike=range(len(listed), len(every)),
         )
         self.choices = self._corrected()
         originals = self.choices.assignment([0] * len(self.choices.counts)).costs
@@ -176,6 +178,15 @@ class Selector:
         slots_ms = self.choices.assignment(places).costs[LATENCY]
         self.model.learn(slots_ms, found.ratio * self._totals.latency)
         return found
+
+    def learn(self, widths: Widths, distance: float) -> None:
+        """Take a network into account in which groups have about these widths, and which has no
+        operators; distance: of its outputs from the original's."""
+        if self._groups is None:
+            return
+        places = self._groups.choices.nearest(widths)
+        self.interactions.learn([*[0] * len(self.entries), *places], distance)
+        self.choices = self._corrected()
 
     def candidates(self, selected: Mapping[str, str]) -> dict[str, Candidate]:
         """The candidates of a choice by name."""
