@@ -293,6 +293,14 @@ struct Runs {
   }
 };
 
+// Whether weights of a tile stay in registers beside its sums, so many together: a product that reads
+// them from memory costs a load each time.
+template <class W>
+constexpr bool holds_weights(long sums_and_weights) {
+  if constexpr (W::kTerms < 4) return true;
+  else return sums_and_weights + W::kOwnRegisters <= kRegisters;
+}
+
 // N columns, and rows in vectors.
 template <class C, int N, class Y, class E>
 inline void row_tile(typename C::Words::Data data, const float* weights, Y y, long tile, long n0,
@@ -319,7 +327,7 @@ inline void row_tile(typename C::Words::Data data, const float* weights, Y y, lo
         // Weights stream by once; the processor's own prefetch ends at each page.
         __builtin_prefetch(weights + kAhead + v * kLanes);
         w[v] = W::load_words(weights + v * kLanes);
-        if constexpr (W::kTerms < 4) SYNO_HOLD(w[v]);
+        if constexpr (holds_weights<W>(N * V + V)) SYNO_HOLD(w[v]);
       }
 #pragma GCC unroll 16
       for (int n = 0; n < N; ++n) {

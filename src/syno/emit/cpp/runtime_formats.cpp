@@ -349,6 +349,12 @@ struct Pairs {
 // are sums of weight * (code - zero).
 struct Quads {
   static constexpr long kTerms = 4, kHead = 1;
+  // What a product needs besides its sum and its weights.
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+  static constexpr long kOwnRegisters = 1;
+#else
+  static constexpr long kOwnRegisters = kRegisters;
+#endif
   using Data = Codes;
   using Lanes = IntVector;
   using Sum = IntVector;
