@@ -69,7 +69,7 @@ def blocks(data) -> nn.Module:
     return net.eval()
 
 
-def channels_of(net: nn.Module, x: torch.Tensor) -> ChannelWidths:
+def channels_of(net: nn.Module, x: torch.Tensor, lanes: int = 1) -> ChannelWidths:
     """The groups of a network, without an adaptation; layers take 1 us for each weight."""
     made = ChannelWidths.__new__(ChannelWidths)
     made.original = net
@@ -81,15 +81,24 @@ def channels_of(net: nn.Module, x: torch.Tensor) -> ChannelWidths:
         for name, module in net.named_modules()
         if isinstance(module, (nn.Conv2d, nn.Linear))
     }
-    made._costs = channel_widths._Costs(net, x[:1], seconds)
+    made._costs = channel_widths._Costs(net, x[:1], seconds, lanes)
     return made
 
 
+def test_outputs_of_integers_cost_as_whole_vectors():
+    net = nn.Sequential(nn.Conv2d(3, 24, 3), nn.Conv2d(24, 3, 3))
+    costs = channel_widths._Costs(net, torch.zeros(1, 3, 8, 8), {"0": 2.0, "1": 3.0}, lanes=16)
+    narrower = costs.of({("0.weight", 0): 4, ("1.weight", 1): 4})
+    assert narrower[LATENCY] == pytest.approx(2.0 + 3.0 * 20 / 24)
+    assert costs.of({("0.weight", 0): 8})[LATENCY] == pytest.approx(1.0 + 3.0)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("name", ["resnet20", "mobilenetv3-cifar"])
-def test_costs_add_up_to_those_of_the_network(name):
+def test_costs_add_up_to_those_of_the_network(name, lanes):
     torch.manual_seed(0)
     net = build(name, classes=5, size=16, width=8).eval()
-    channels = channels_of(net, torch.randn(2, 3, 16, 16))
+    channels = channels_of(net, torch.randn(2, 3, 16, 16), lanes)
     slots = [name for name, module in net.named_modules() if isinstance(module, nn.Conv2d)]
     found = group_choices.group_choices(channels, slots, 1.0)
     assert found.names and all(len(of) == len(found.widths[0]) > 1 for of in found.widths[:1])

@@ -16,6 +16,7 @@ from syno.adaptation.pipeline.journal import AdaptationJournal
 from syno.adaptation.pipeline.results import WidthRow
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.adaptation.widths import Elimination, eliminations, narrowed
+from syno.inference.precision import INT8
 from syno.network.channels.groups import channel_groups, without
 from syno.network.surgery import layer_report
 from syno.study.fronts import LATENCY, MACS, PARAMS
@@ -71,7 +72,8 @@ class ChannelWidths:
     @cached_property
     def _costs(self) -> _Costs:
         seconds = self._delivery.layer_seconds
-        return _Costs(self.original, self._subject.example, seconds)
+        lanes = _lanes() if INT8 in self._delivery.formats else 1
+        return _Costs(self.original, self._subject.example, seconds, lanes)
 
     @property
     def whole(self) -> dict[str, float]:
@@ -149,12 +151,20 @@ class ChannelWidths:
 class _Costs:
     """What the layers of a network need without some elements of its parameters.
 
-    seconds: of layers by name, which are taken to be proportional to the size of the weight.
+    seconds: of layers by name, which are taken to be proportional to the size of the weight, with
+    outputs rounded up to a multiple of `lanes`.
 
     whole: of the network as it is.
     """
 
-    def __init__(self, net: nn.Module, example: torch.Tensor, seconds: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        net: nn.Module,
+        example: torch.Tensor,
+        seconds: Mapping[str, float],
+        lanes: int = 1,
+    ) -> None:
+        self._lanes = lanes
         self._shapes = {name: tuple(p.shape) for name, p in net.named_parameters()}
         self._places = _places(net, example)
         self._seconds = {f"{name}.weight": spent for name, spent in seconds.items()}
@@ -164,12 +174,22 @@ class _Costs:
         """The costs without so many elements of dimensions of parameters."""
         macs = params = time = 0.0
         for name, shape in self._shapes.items():
-            size = math.prod(n - gone.get((name, dim), 0) for dim, n in enumerate(shape))
+            left = [n - gone.get((name, dim), 0) for dim, n in enumerate(shape)]
+            size = math.prod(left)
             params += size
             macs += self._places.get(name, 0) * size
             if name in self._seconds:
-                time += self._seconds[name] * size / math.prod(shape)
+                time += self._seconds[name] * self._rounded(left) / self._rounded(shape)
         return {LATENCY: time, MACS: macs, PARAMS: params}
+
+    def _rounded(self, shape: Sequence[int]) -> int:
+        """The size of a weight as far as its time goes."""
+        return math.ceil(shape[0] / self._lanes) * math.prod(shape[1:])
+
+
+def _lanes() -> int:
+    """How many outputs a vector of sums of 8-bit integers has."""
+    return {"AVX512": 16, "AVX2": 8}.get(torch.backends.cpu.get_cpu_capability(), 4)
 
 
 def _places(net: nn.Module, example: torch.Tensor) -> dict[str, int]:
