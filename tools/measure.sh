@@ -18,7 +18,7 @@ FOUND="$(printf '%s,' examples/found/*.txt)"
 declare -A MINUTES=(
   [network_engines]=5 [network_teacher]=3 [network_resnet18_batch8]=10 [network_resnet34]=12 [network_resnext]=10 [network_resnet_small]=4
   [network_resnet18_operators]=25 [demo]=5 [training_resnet_small]=10 [training_resnet18]=15
-  [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=120
+  [kernels_zoo]=60 [adaptation_resnet18]=75 [adaptation_rivals]=120 [adaptation_int8]=40
 )
 declare -A COMMAND=(
   [network_engines]="syno bench network --model resnet18 --binding g=4,s=2 --engines $ALL --picture docs/images/engines.png --json"
@@ -33,6 +33,7 @@ declare -A COMMAND=(
   [training_resnet18]="syno bench training --model resnet18 --size 64 --operators operator-1 --sampled 30 --json"
   [kernels_zoo]="syno bench kernels --operators zoo --sampled 30 --forms none --threads 1 --batch 1 --tune 12 --picture docs/images/kernels.png --json"
   [adaptation_resnet18]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --engine syno --latency 0.75x --latency 0.5x --latency 0.35x --latency 0.25x --hours 1 --final --picture docs/images/adaptation-resnet18.png --engines $RIVALS,openvino-default,syno,syno-cpp --store build/adaptation.db --name resnet18 --json"
+  [adaptation_int8]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --engine syno-cpp-int8 --latency 0.65x --latency 0.45x --hours 0.5 --final --engines onnxruntime-int8,openvino-int8,openvino-default,syno-cpp,syno-cpp-int8 --store build/adaptation.db --name int8 --json"
   [adaptation_rivals]="syno adapt $TEACHER --data cifar10 --precision bfloat16 --engine syno --latency 0.35x --epochs 1 --rivals --final --max-drop 1.5 --store build/adaptation.db --name rivals --json"
 )
 # These write their file themselves.
