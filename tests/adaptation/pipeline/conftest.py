@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -42,11 +44,11 @@ def data() -> TensorDataset:
     return samples(640, 0)
 
 
-@pytest.fixture(scope="session")
-def trained(data: TensorDataset) -> nn.Module:
+def learned(make: Callable[[], nn.Module], data: TensorDataset) -> nn.Module:
+    """A network after 60 steps."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        net = Net()
+        net = make()
         optimizer = torch.optim.Adam(net.parameters(), 0.01)
         inputs, targets = data.tensors
         for step in range(60):
@@ -56,6 +58,11 @@ def trained(data: TensorDataset) -> nn.Module:
             loss.backward()
             optimizer.step()
     return net.eval()
+
+
+@pytest.fixture(scope="session")
+def trained(data: TensorDataset) -> nn.Module:
+    return learned(Net, data)
 
 
 OPERATORS = ("conv1x1", "low-rank-conv", "depthwise-separable")

@@ -19,7 +19,7 @@ from syno.network.channels.groups import channel_groups
 from syno.network.models import build
 from syno.study.fronts import LATENCY, MACS, PARAMS
 
-from .conftest import adapted, options
+from .conftest import adapted, learned, options
 
 
 class Block(nn.Module):
@@ -55,18 +55,7 @@ class Blocks(nn.Sequential):
 
 @pytest.fixture(scope="module")
 def blocks(data) -> nn.Module:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        net = Blocks()
-        optimizer = torch.optim.Adam(net.parameters(), 0.01)
-        inputs, targets = data.tensors
-        for step in range(60):
-            part = slice(step % 5 * 128, step % 5 * 128 + 128)
-            loss = functional.cross_entropy(net(inputs[part]), targets[part])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    return net.eval()
+    return learned(Blocks, data)
 
 
 def channels_of(net: nn.Module, x: torch.Tensor, lanes: int = 1) -> ChannelWidths:
