@@ -204,7 +204,7 @@ def test_scores_are_errors_as_the_outputs_feel_them(monkeypatch):
         quality=lambda net, images: SimpleNamespace(divergence=known[net]),
     )
     channels = SimpleNamespace(
-        fitted=lambda widths, base, inputs: next(iter(widths)), original=None, inputs=[]
+        fitted=lambda widths, base, inputs: next(iter(widths)), original=None, few=[]
     )
     measured: list[str] = []
 

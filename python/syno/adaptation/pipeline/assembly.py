@@ -10,7 +10,7 @@ from torch import nn
 from syno._util.network_copy import copy_network
 from syno.adaptation.activations import Activations
 from syno.adaptation.pipeline.kinds import Kind, by_slot
-from syno.adaptation.pipeline.pool import ORIGINAL, ORIGINAL_LAYER, Candidate
+from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
 from syno.adaptation.pipeline.screening import Fits
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.adaptation.slots import set_weights
@@ -46,11 +46,8 @@ def empty(
 
 def _with_layers(net: nn.Module, choice: Choice) -> nn.Module:
     """A network in which the original layers that stay are in no slots."""
-    return _without_slots(net, [name for name in slots(net) if _stays(choice, name)])
-
-
-def _stays(choice: Choice, slot: str) -> bool:
-    return choice.get(slot, ORIGINAL_LAYER).name == ORIGINAL
+    stay = [name for name in slots(net) if choice.get(name, ORIGINAL_LAYER) is ORIGINAL_LAYER]
+    return _without_slots(net, stay)
 
 
 def _without_slots(net: nn.Module, names: Sequence[str]) -> nn.Module:

@@ -24,6 +24,9 @@ from syno.study.fronts import LATENCY, MACS, PARAMS
 # Channels of a step, where a group has at least four times as many.
 _STEPS = (16, 8, 4, 2, 1)
 
+# Samples that layers are fitted to while networks are compared.
+_FEW = 128
+
 Widths = Mapping[str, int]
 
 
@@ -52,6 +55,11 @@ class ChannelWidths:
     def inputs(self) -> list[torch.Tensor]:
         """Samples that layers are fitted to."""
         return self._subject.inputs(self._fit_images)
+
+    @cached_property
+    def few(self) -> list[torch.Tensor]:
+        """The first of them, for networks that are compared."""
+        return self._subject.inputs(min(_FEW, self._fit_images))
 
     @cached_property
     def eliminations(self) -> dict[str, Elimination]:
@@ -124,6 +132,8 @@ class ChannelWidths:
 
     def share_left(self, layer: str, widths: Widths) -> float:
         """Which share of the elements of a layer's weight these widths leave."""
+        if not widths:
+            return 1.0
         weight = f"{layer}.weight"
         shape = dict(self.original.named_parameters())[weight].shape
         gone = self._gone(widths)
@@ -131,6 +141,8 @@ class ChannelWidths:
 
     def rows(self, widths: Widths) -> tuple[WidthRow, ...]:
         """Which groups lose channels, and what that costs."""
+        if not widths:
+            return ()
         return tuple(
             WidthRow(name, e.group.size, widths[name], e.without(e.group.size - widths[name]))
             for name, e in self.eliminations.items()

@@ -13,8 +13,6 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import torch
-
 from syno.adaptation.pipeline.channel_widths import ChannelWidths, Widths
 from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.progress import Progress
@@ -25,8 +23,6 @@ from syno.study.fronts import LATENCY, MACS, PARAMS
 _WIDTHS, _LEAST = 7, 0.25
 # Pairs of groups that layers stand between; more make the program slow.
 _MOST_PAIRS = 64
-# Samples that layers are fitted to while networks are compared: a fifth of the time of all of them.
-_FEW = 128
 
 Pair = tuple[int, int]
 Matrix = list[list[float]]
@@ -138,16 +134,6 @@ def group_choices(
     )
 
 
-def few(channels: ChannelWidths) -> list[torch.Tensor]:
-    """Samples that layers are fitted to while networks are compared."""
-    found, left = [], _FEW
-    for batch in channels.inputs:
-        if left > 0:
-            found.append(batch[:left])
-            left -= len(batch)
-    return found
-
-
 def group_scores(
     choices: GroupChoices,
     channels: ChannelWidths,
@@ -180,7 +166,7 @@ def group_scores(
         middle = len(widths) // 2
 
         def measure(name: str = name, width: int = widths[middle]) -> float:
-            net = channels.fitted({name: width}, channels.original, few(channels))
+            net = channels.fitted({name: width}, channels.original, channels.few)
             subject.refresh(net)
             return subject.quality(net, images).divergence
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 from torch import nn
 
 from syno.adaptation.pipeline.assembly import assembled, empty
+from syno.adaptation.pipeline.channel_widths import ChannelWidths
 from syno.adaptation.pipeline.goals import SLOTS, Goal
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.narrowing import Narrowed
@@ -62,15 +64,18 @@ def _network(
     run: AdaptationRun, scored: Scored, goals: Sequence[Goal], selected: Selected, left: int
 ) -> AdaptedNetwork:
     """Fine-tune a network with an operator for each slot, and maybe fewer channels."""
-    selector, widths = scored.selector, selected.widths
+    selector, channels, widths = scored.selector, run.channels, selected.widths
     choice = selector.candidates(selected.choice)
 
     def build() -> nn.Module:
-        narrow, refit = selector.narrow(widths), run.refitting
-        return assembled(run.subject, scored.kinds, choice, scored.fits, refit=refit, narrow=narrow)
+        narrow = functools.partial(channels.fitted, widths) if widths else None
+        return assembled(
+            run.subject, scored.kinds, choice, scored.fits, refit=run.refitting, narrow=narrow
+        )
 
     def structure() -> nn.Module:
-        return empty(run.subject, scored.kinds, choice, selector.structure(widths))
+        narrow = functools.partial(channels.structure, widths) if widths else None
+        return empty(run.subject, scored.kinds, choice, narrow)
 
     fidelity = run.lengths.fidelity(selected.goal, structure, left)
     run.forecast(run.lengths.forecast(fidelity, left))
@@ -87,11 +92,11 @@ def _network(
     row = dataclasses.replace(
         run.delivered(row, net), macs=round(costs[MACS]), params=round(costs[PARAMS])
     )
-    slots = _slot_rows(scored, selected)
+    slots = _slot_rows(scored, selected, channels)
     reached = tuple(_reached(each, scored.original, row, slots) for each in goals)
     row = dataclasses.replace(row, goals=reached)
     made = run.delivery.quantized(f"{row.name} {run.seed}", net)
-    return AdaptedNetwork(row, slots, net, selector.width_rows(widths), made)
+    return AdaptedNetwork(row, slots, net, channels.rows(widths), made)
 
 
 def _moves(selected: Selected) -> str:
@@ -117,13 +122,13 @@ def _reached(
     return Reached(goal.resource, goal.limit(before) / before, after / before)
 
 
-def _slot_rows(scored: Scored, selected: Selected) -> tuple[SlotRow, ...]:
+def _slot_rows(scored: Scored, selected: Selected, channels: ChannelWidths) -> tuple[SlotRow, ...]:
     of_slot = by_slot(scored.kinds)
     rows = []
     for slot, entries in scored.selector.entries.items():
         entry = scored.selector.entry(slot, selected.choice[slot])
         chosen = entry.candidate
-        left = scored.selector.share_left(slot, selected.widths)
+        left = channels.share_left(slot, selected.widths)
         rows.append(
             SlotRow(
                 slot=slot,

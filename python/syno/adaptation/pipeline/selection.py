@@ -24,13 +24,11 @@ from syno.adaptation.pipeline.assembly import Narrow, assembled
 from syno.adaptation.pipeline.channel_widths import Widths
 from syno.adaptation.pipeline.goals import SLOTS, TIMES, Goal
 from syno.adaptation.pipeline.group_choices import ScoredGroups
-from syno.adaptation.pipeline.group_choices import few as few_inputs
 from syno.adaptation.pipeline.interactions import Interactions
 from syno.adaptation.pipeline.journal import Scope
 from syno.adaptation.pipeline.kinds import Kind, by_slot
 from syno.adaptation.pipeline.latency import InterleavedTimer, NetworkLatency
 from syno.adaptation.pipeline.pool import ORIGINAL, REMOVED, Candidate
-from syno.adaptation.pipeline.results import WidthRow
 from syno.adaptation.pipeline.screening import Fits, ScreenedCandidate
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.network.choice import Assignment, Choices
@@ -285,35 +283,16 @@ class Selector:
             self.candidates(choice),
             self._fits,
             refit=refit,
-            narrow=self.narrow(widths, few=not refit),
+            narrow=self._narrow(widths, few=not refit),
         )
 
-    def narrow(self, widths: Widths, *, few: bool = False) -> Narrow:
+    def _narrow(self, widths: Widths, *, few: bool) -> Narrow:
         """What gives a network these widths; few: fitted to few samples. None for no widths."""
         if not widths:
             return None
         assert self._groups is not None
         channels = self._groups.channels
-        inputs = few_inputs(channels) if few else channels.inputs
-        return lambda net: channels.fitted(widths, net, inputs)
-
-    def structure(self, widths: Widths) -> Narrow:
-        """What gives a network these widths without a fit. None for no widths."""
-        if not widths:
-            return None
-        assert self._groups is not None
-        channels = self._groups.channels
-        return lambda net: channels.structure(widths, net)
-
-    def width_rows(self, widths: Widths) -> tuple[WidthRow, ...]:
-        """Which groups lose channels, and what that costs."""
-        return self._groups.channels.rows(widths) if self._groups is not None else ()
-
-    def share_left(self, slot: str, widths: Widths) -> float:
-        """Which share of the weights of a slot's layer these widths leave."""
-        if self._groups is None or not widths:
-            return 1.0
-        return self._groups.channels.share_left(slot, widths)
+        return lambda net: channels.fitted(widths, net, channels.few if few else None)
 
     def _formats(self, choice: Mapping[str, str]) -> dict[str, str]:
         """The number format of each slot."""
