@@ -16,9 +16,9 @@ from typing import Any
 
 from torch import nn
 
+from syno._util.inputs import Inputs
 from syno.inference.quantization.network import QuantizedNetwork
 from syno.inference.quantization.quantize import quantize as _quantize
-from syno.network.calibration import Batch
 
 __all__ = ["Quantized", "quantize"]
 
@@ -31,7 +31,7 @@ class Quantized:
     images: int
 
 
-def quantize(net: nn.Module, calibration: Iterable[Batch]) -> Quantized:
+def quantize(net: nn.Module, calibration: Iterable[Inputs]) -> Quantized:
     """`syno.quantize` with its result as a field of another one, as it was once."""
     made = _quantize(net, calibration)
     return Quantized(made, made.images)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments, first, samples_in
 from syno.network.placeholder import Placeholder, checked_slots
 
 MOST_BYTES = 2 << 30
@@ -26,7 +27,7 @@ class Activations:
 
 def record(
     net: nn.Module,
-    batches: Iterable[torch.Tensor],
+    batches: Iterable[Inputs],
     *,
     most_bytes: int = MOST_BYTES,
     only: Collection[str] | None = None,
@@ -35,7 +36,8 @@ def record(
 
     Args:
         net: a network whose slots have their original layers.
-        batches: inputs of the network. Only as many images are used as `most_bytes` allows.
+        batches: inputs of the network, tuples where it takes several. Only as many samples
+            are used as `most_bytes` allows.
         most_bytes: the largest memory of what is kept, for all slots together.
         only: the slots to record; default: all.
 
@@ -58,9 +60,10 @@ def record(
                     left = _images(net, batch, kept, most_bytes)
                 if left <= 0:
                     break
-                net(batch[:left])
-                images += len(batch[:left])
-                left -= len(batch[:left])
+                taken = first(batch, left)
+                net(*arguments(taken))
+                images += samples_in(taken)
+                left -= samples_in(taken)
     finally:
         for hook in hooks:
             hook.remove()
@@ -76,7 +79,7 @@ def record(
     }
 
 
-def bytes_of(net: nn.Module, sample: torch.Tensor) -> dict[str, int]:
+def bytes_of(net: nn.Module, sample: Inputs) -> dict[str, int]:
     """What `record` keeps of one sample, by slot. UserError as there.
 
     sample: an input with a batch of 1.
@@ -113,14 +116,14 @@ def _hook(
 
 def _images(
     net: nn.Module,
-    batch: torch.Tensor,
+    batch: Inputs,
     kept: dict[str, list[tuple[torch.Tensor, torch.Tensor]]],
     most_bytes: int,
 ) -> int:
     """How many images `most_bytes` allows, from what one of them needs."""
-    if len(batch) == 0:
+    if samples_in(batch) == 0:
         return 0
-    net(batch[:1])
+    net(*arguments(first(batch, 1)))
     need = 0
     for pairs in kept.values():
         need += sum(tensor.nbytes for pair in pairs for tensor in pair)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments
 from syno.adaptation.activations import Activations, record
 from syno.adaptation.factors import Factors
 from syno.adaptation.fit import Fit, Moments, SharedSums, fit
@@ -118,7 +119,7 @@ def set_weights(kernel: Layer, fitted: Fit) -> None:
             parameter.copy_(weight)
 
 
-def refresh_batch_norm(net: nn.Module, batches: Iterable[torch.Tensor]) -> None:
+def refresh_batch_norm(net: nn.Module, batches: Iterable[Inputs]) -> None:
     """Compute the running statistics of all batch normalizations again, as means over batches.
 
     UserError when there are batch normalizations, but no batches.
@@ -141,7 +142,7 @@ def refresh_batch_norm(net: nn.Module, batches: Iterable[torch.Tensor]) -> None:
     try:
         with torch.no_grad():
             for batch in batches:
-                net(batch)
+                net(*arguments(batch))
                 seen = True
     finally:
         for layer in layers:

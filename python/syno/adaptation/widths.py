@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from syno._util.errors import UserError
 from syno._util.hooks import removed_after
+from syno._util.inputs import Inputs, arguments, first, samples_in
 from syno.network.channels.groups import ChannelGroup, without
 
 # Places of maps, drawn from all samples, whose values the sums are over.
@@ -55,7 +56,7 @@ class Elimination:
 
 
 def eliminations(
-    net: nn.Module, groups: Sequence[ChannelGroup], batches: Sequence[torch.Tensor], seed: int = 0
+    net: nn.Module, groups: Sequence[ChannelGroup], batches: Sequence[Inputs], seed: int = 0
 ) -> list[Elimination]:
     """How each group of a trained network would lose its channels, each group alone.
 
@@ -76,7 +77,7 @@ def eliminations(
 def narrowed(
     net: nn.Module,
     plans: Sequence[tuple[Elimination, int]],
-    batches: Sequence[torch.Tensor],
+    batches: Sequence[Inputs],
     seed: int = 0,
     *,
     wanted: nn.Module | None = None,
@@ -104,7 +105,7 @@ def narrowed(
         removed.append(elimination.removed(width))
     made = without(net, removed)
     kept = _kept_outputs(net, removed)
-    norms = _norms_after(net, batches[0][:1])
+    norms = _norms_after(net, first(batches[0], 1))
     readers = {name for group, _ in removed for name in _readers(net, group) or ()}
     for name in [each for each, _ in net.named_modules() if each in readers]:
         sums = _Sums.of(wanted or net, made, name, batches, seed, kept.get(name))
@@ -131,7 +132,7 @@ class _Sums:
         wanted: nn.Module,
         given: nn.Module,
         name: str,
-        batches: Sequence[torch.Tensor],
+        batches: Sequence[Inputs],
         seed: int,
         outputs: torch.Tensor | None = None,
     ) -> _Sums:
@@ -139,13 +140,13 @@ class _Sums:
         the network `given`."""
         layer = given.get_submodule(name)
         generator = torch.Generator().manual_seed(seed)
-        each = max(1, _PLACES // max(1, sum(map(len, batches))))
+        each = max(1, _PLACES // max(1, sum(map(samples_in, batches))))
         parts: list[tuple[torch.Tensor, torch.Tensor]] = []
         with torch.no_grad(), _recorded(given, name) as read, _recorded(wanted, name) as made:
             for batch in batches:
-                given(batch)
+                given(*arguments(batch))
                 if given is not wanted:
-                    wanted(batch)
+                    wanted(*arguments(batch))
                 taps, results = _rows(layer, read.pop()[0]), _outside(layer, made.pop()[1])
                 count = taps.shape[1]
                 places = torch.arange(count).expand(len(taps), -1)
@@ -319,7 +320,7 @@ def _weight(net: nn.Module, name: str) -> torch.Tensor:
     return weight
 
 
-def _norms_after(net: nn.Module, sample: torch.Tensor) -> dict[str, str]:
+def _norms_after(net: nn.Module, sample: Inputs) -> dict[str, str]:
     """Layers whose result only a batch normalization reads, by the names of both."""
     made: dict[int, tuple[str, torch.Tensor]] = {}
     found: dict[str, str] = {}
@@ -344,7 +345,7 @@ def _norms_after(net: nn.Module, sample: torch.Tensor) -> dict[str, str]:
         elif isinstance(module, _NORMS):
             hooks.append(module.register_forward_pre_hook(norm(name)))
     with removed_after(hooks), torch.no_grad():
-        net(sample)
+        net(*arguments(sample))
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import io
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -18,15 +18,23 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from torch.utils.data.sampler import RandomSampler, SequentialSampler
 
 from syno._util.errors import UserError, first_line
+from syno._util.inputs import (
+    Inputs,
+    Targets,
+    arguments,
+    one_or_several,
+    shown,
+    tensors_in,
+)
 from syno._util.tensors import dense
 from syno.data.random import Stream
 
 # A loss: (outputs of the network, targets) -> a scalar tensor. A metric: the same, or a number.
 # Outputs are what the network of a user returns, which may be no tensor.
 Outputs: TypeAlias = Any
-Loss = Callable[[Outputs, torch.Tensor], torch.Tensor]
-MetricFunction = Callable[[Outputs, torch.Tensor], "torch.Tensor | float"]
-Collate = Callable[[list[object]], tuple[torch.Tensor, torch.Tensor]]
+Loss = Callable[[Outputs, Targets], torch.Tensor]
+MetricFunction = Callable[[Outputs, Targets], "torch.Tensor | float"]
+Collate = Callable[[list[object]], Any]
 
 # So many samples are compared to recognize a data set, and are looked at for its classes.
 _LOOKED_AT = 16
@@ -46,17 +54,40 @@ class Metric:
     function: MetricFunction | None = None
 
 
+@dataclass(frozen=True)
+class Batching:
+    """Makes a batch of samples: inputs as the network takes them, and targets as the loss does.
+
+    collate: the function of a DataLoader. names: where it gives a dictionary of inputs, its keys in
+    the order of the network's arguments.
+    """
+
+    collate: Collate = default_collate
+    names: tuple[str, ...] = ()
+
+    def __call__(self, samples: list[object]) -> tuple[Inputs, Targets]:
+        """The batch of these samples."""
+        inputs, targets = self.collate(samples)
+        if isinstance(inputs, Mapping):
+            inputs = [inputs[name] for name in self.names]
+        return inputs if isinstance(inputs, torch.Tensor) else one_or_several(inputs), targets
+
+
 @dataclass(frozen=True, eq=False)
 class CustomData:
-    """Pairs (input, target) of tensors, with a loss and a metric.
+    """Pairs (input, target), with a loss and a metric.
+
+    An input is a tensor, or a tuple or dictionary of the network's arguments. A target is what the
+    loss takes.
 
     name: the class of the data set.
     train: the samples to train on, and unless `validation` is given also those to validate with.
     validation: the samples to validate with; None for a share of `train`, as the fidelity says.
-    collate: makes a batch of a list of samples.
+    batching: makes a batch of a list of samples.
     loss: None for the cross-entropy of classes.
     batch: the batch size of a DataLoader; None for that of the recipe.
-    example: inputs [2, ...] of the first samples; targets: those that belong to them.
+    example: inputs [2, ...] of the first samples, a tuple for a network of several; targets: those
+        that belong to them.
     classes: one more than the largest class that was seen; None if the targets are no classes.
     fingerprint: 32 hexadecimal digits that identify content, loss and metric.
     """
@@ -64,12 +95,12 @@ class CustomData:
     name: str
     train: Dataset[object]
     validation: Dataset[object] | None
-    collate: Collate
+    batching: Batching
     loss: Loss | None
     metric: Metric
     batch: int | None
-    example: torch.Tensor = field(repr=False)
-    targets: torch.Tensor = field(repr=False)
+    example: Inputs = field(repr=False)
+    targets: Targets = field(repr=False)
     classes: int | None
     fingerprint: str
 
@@ -83,13 +114,13 @@ class CustomData:
         count = _length(self.train)
         if self.validation is not None:
             every = np.arange(_length(self.validation))
-            held = Samples(self.validation, every, self.collate)
-            return Samples(self.train, np.arange(count), self.collate), held
+            held = Samples(self.validation, every, self.batching)
+            return Samples(self.train, np.arange(count), self.batching), held
         order = Stream(seed, 0).permutation(count)
         kept = min(max(round(share * count), 1), count - 1)
         return (
-            Samples(self.train, np.sort(order[kept:]), self.collate),
-            Samples(self.train, np.sort(order[:kept]), self.collate),
+            Samples(self.train, np.sort(order[kept:]), self.batching),
+            Samples(self.train, np.sort(order[:kept]), self.batching),
         )
 
 
@@ -99,25 +130,23 @@ class Samples:
 
     whole: Dataset[object]
     index: np.ndarray
-    collate: Collate
+    batching: Batching
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def batch(self, places: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+    def batch(self, places: np.ndarray) -> tuple[Inputs, Targets]:
         """Return the inputs and targets of the samples at these places."""
-        if isinstance(self.whole, TensorDataset) and self.collate is default_collate:
+        if isinstance(self.whole, TensorDataset) and self.batching.collate is default_collate:
             chosen = torch.from_numpy(self.index[places])
             first, second = self.whole.tensors  # without a call for each sample
             return first[chosen], second[chosen]
-        items = [self.whole[int(self.index[place])] for place in places]
-        inputs, targets = self.collate(items)
-        return inputs, targets
+        return self.batching([self.whole[int(self.index[place])] for place in places])
 
     def first(self, count: int, seed: int) -> Samples:
         """Return a random part with so many samples."""
         places = Stream(seed, 1).permutation(len(self))[:count]
-        return Samples(self.whole, np.sort(self.index[places]), self.collate)
+        return Samples(self.whole, np.sort(self.index[places]), self.batching)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,13 +155,14 @@ class CustomEvaluation:
 
     function: takes the network, which it may change, and returns the value of the metric or a
         `syno.Outcome`.
-    example: an input of the network, batch first, with which its latency is measured.
+    example: an input of the network, batch first, with which its latency is measured; a tuple for a
+        network of several.
     """
 
     name: str
     function: Callable[[torch.nn.Module], object]
     metric: Metric
-    example: torch.Tensor = field(repr=False)
+    example: Inputs = field(repr=False)
     fingerprint: str
 
 
@@ -143,21 +173,24 @@ def custom_data(
     loss: Loss | None = None,
     metric: MetricFunction | str | None = None,
     maximize: bool = True,
+    net: object = None,
 ) -> CustomData:
     """Make custom data of what a user has.
 
     Args:
         data: a Dataset of pairs (input, target), or a DataLoader, of which the data set, the batch
             size and `collate_fn` are taken; batches are sampled anew, the same for every operator.
+            An input is a tensor, a tuple of the network's arguments, or a dictionary of them.
         validation: another one to validate with; None takes a share of `data`.
         loss: (outputs, targets) -> mean loss; None for the cross-entropy of class numbers.
         metric: (outputs, targets) -> mean over the batch, `accuracy` or `loss`. Default: the
             accuracy for class numbers without a custom loss, otherwise the loss.
         maximize: whether greater values of a metric function are better.
+        net: the network, whose arguments put the keys of a dictionary in order.
 
     Raises:
-        UserError: for a data set without a length or indices, samples that are no pairs of tensors,
-            and targets that need a loss.
+        UserError: for a data set without a length or indices, samples that are no pairs or have
+            different sizes, and targets that need a loss.
     """
     train, batch, collate = _taken(data, "data")
     held = None
@@ -169,30 +202,36 @@ def custom_data(
         raise UserError(
             f"'{name}' has {count} samples\n  expected: at least 4, to train and to validate with"
         )
-    example, targets = _pair(name, [train[0], train[1]], collate)
+    names = _names(net)
+    batching, example, targets = _batch(name, [train[0], train[1]], collate, names)
+    _check_sizes(name, train, batching, example)
     if held is not None:
-        _check_alike(name, example, held, collate)
+        _check_alike(name, example, held, batching)
     for what, function in (("loss", loss), ("metric", metric)):
         if function is not None and not callable(function) and not isinstance(function, str):
             raise UserError(f"'{what}' is a function of outputs and targets, got {function!r}")
-    is_class = not targets.is_floating_point() and targets.dtype is not torch.bool
+    is_class = (
+        isinstance(targets, torch.Tensor)
+        and not targets.is_floating_point()
+        and targets.dtype is not torch.bool
+    )
     if loss is None and not is_class:
         raise UserError(
             f"the targets of '{name}' are {_described(targets)} for two samples, no class numbers\n"
             "  expected: a loss for them, such as loss=torch.nn.MSELoss()"
         )
     chosen = _metric(metric, maximize, has_classes=is_class and loss is None)
-    classes = _classes(train, count, collate) if is_class and loss is None else None
-    marks = [_content(train, collate), "" if held is None else _content(held, collate)]
+    classes = _classes(train, count, batching) if is_class and loss is None else None
+    marks = [_content(train, batching), "" if held is None else _content(held, batching)]
     marks += [_source(loss), chosen.name, str(chosen.maximize), _source(chosen.function)]
     fingerprint = hashlib.sha256("\n".join(marks).encode()).hexdigest()[:32]
     return CustomData(
-        name, train, held, collate, loss, chosen, batch, example, targets, classes, fingerprint
+        name, train, held, batching, loss, chosen, batch, example, targets, classes, fingerprint
     )
 
 
 def custom_evaluation(
-    function: object, *, metric: str | None, maximize: bool, example: torch.Tensor
+    function: object, *, metric: str | None, maximize: bool, example: Inputs
 ) -> CustomEvaluation:
     """Make a custom evaluation of a function.
 
@@ -200,7 +239,7 @@ def custom_evaluation(
         function: (network) -> the value of the metric, or a `syno.Outcome`.
         metric: the name of the value; None for `accuracy`, or `loss` if it is minimized.
         maximize: whether greater values are better.
-        example: an input of the network, batch first.
+        example: an input of the network, batch first; a tuple for a network of several.
 
     Raises:
         UserError: if the function cannot be called.
@@ -254,8 +293,25 @@ def _length(data: Dataset[object]) -> int:
         ) from error
 
 
-def _pair(name: str, items: list[object], collate: Collate) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a batch of inputs and targets. UserError if samples are something else."""
+def _names(net: object) -> tuple[str, ...]:
+    """The names of a network's arguments; none if they are unknown."""
+    forward = getattr(net, "forward", None)
+    if forward is None:
+        return ()
+    try:
+        return tuple(inspect.signature(forward).parameters)
+    except (TypeError, ValueError):  # of code that is not of Python
+        return ()
+
+
+def _batch(
+    name: str, items: list[object], collate: Collate, names: Sequence[str]
+) -> tuple[Batching, Inputs, Targets]:
+    """Return how batches are made, and one of these samples.
+
+    Raises:
+        UserError: if samples are something else than inputs and targets.
+    """
     try:
         batch: object = collate(items)
     except (TypeError, RuntimeError, ValueError) as error:
@@ -264,11 +320,8 @@ def _pair(name: str, items: list[object], collate: Collate) -> tuple[torch.Tenso
             "  expected: pairs (input, target) of tensors of one shape, or a DataLoader with a "
             "collate_fn"
         ) from error
-    if not (
-        isinstance(batch, (tuple, list))
-        and len(batch) == 2
-        and all(isinstance(part, torch.Tensor) for part in batch)
-    ):
+    pair = batch if isinstance(batch, (tuple, list)) and len(batch) == 2 else None
+    if pair is None or not _are_inputs(pair[0]) or not tensors_in(pair[1]):
         kinds = (
             ", ".join(type(part).__name__ for part in batch)
             if isinstance(batch, (tuple, list))
@@ -277,36 +330,91 @@ def _pair(name: str, items: list[object], collate: Collate) -> tuple[torch.Tenso
         raise UserError(
             f"a batch of '{name}' is not a pair of tensors\n"
             f"  expected: (inputs, targets)      got: {kinds}\n"
-            "  what to do: a collate_fn of a DataLoader makes the pair, and evaluate= takes any "
-            "training"
+            "  what to do: a collate_fn of a DataLoader makes the pair, in which inputs are a "
+            "tensor, a tuple or\n              a dictionary of them; evaluate= takes any training"
         )
-    inputs, targets = batch
-    dense(f"the input tensor of a batch of '{name}'", inputs)
-    if not targets.is_complex():
-        dense(f"the target tensor of a batch of '{name}'", targets)
-    if not inputs.dim() or not targets.dim():
+    batching = Batching(collate, _in_order(name, pair[0], names))
+    inputs, targets = batching(items)
+    for each in arguments(inputs):
+        dense(f"the input tensor of a batch of '{name}'", each)
+    for each in tensors_in(targets):
+        if not each.is_complex():
+            dense(f"the target tensor of a batch of '{name}'", each)
+    whole = isinstance(targets, torch.Tensor)  # others are as the loss takes them
+    if not all(each.dim() for each in arguments(inputs)) or (whole and not targets.dim()):
         raise UserError(
             f"a batch of '{name}' has no dimension of samples\n"
-            f"  inputs: {_described(inputs)}      targets: {_described(targets)}"
+            f"  inputs: {shown(inputs)}      targets: {_described(targets)}"
         )
-    if len(inputs) != len(items) or len(targets) != len(items):
+    counts = {len(each) for each in arguments(inputs)}
+    if counts != {len(items)} or (whole and len(targets) != len(items)):
+        given = " and ".join(map(str, sorted(counts)))
+        wanted = f" and {len(targets)} targets" if whole else ""
         raise UserError(
-            f"a batch of {len(items)} samples of '{name}' has {len(inputs)} inputs and "
-            f"{len(targets)} targets\n  expected: the batch as the first dimension of both"
+            f"a batch of {len(items)} samples of '{name}' has {given} inputs{wanted}\n"
+            "  expected: the batch as the first dimension of both"
         )
-    return inputs, targets
+    return batching, inputs, targets
 
 
-def _check_alike(name: str, example: torch.Tensor, held: Dataset[object], collate: Collate) -> None:
+def _are_inputs(given: object) -> bool:
+    """Whether these are a tensor, or some in a tuple, a list or a dictionary."""
+    if isinstance(given, torch.Tensor):
+        return True
+    if not isinstance(given, (tuple, list, Mapping)):
+        return False
+    several = list(given.values() if isinstance(given, Mapping) else given)
+    return bool(several) and all(isinstance(each, torch.Tensor) for each in several)
+
+
+def _in_order(name: str, given: object, names: Sequence[str]) -> tuple[str, ...]:
+    """The keys of a dictionary of inputs as the network takes them; none for other inputs.
+
+    Raises:
+        UserError: if they are not the first arguments of the network.
+    """
+    if not isinstance(given, Mapping):
+        return ()
+    taken = tuple(names[: len(given)])
+    if set(taken) != set(given):
+        raise UserError(
+            f"the inputs of '{name}' are not the first arguments of the network\n"
+            f"  expected: {', '.join(names) or 'a network with named arguments'}      "
+            f"got: {', '.join(map(str, given))}\n"
+            "  what to do: a collate_fn of a DataLoader chooses and names them, or a module around "
+            "the network\n              takes them in this order"
+        )
+    return taken
+
+
+def _check_sizes(name: str, data: Dataset[object], batching: Batching, example: Inputs) -> None:
+    """Raise a UserError for samples of several sizes: operators are made for one of them."""
+    if isinstance(data, TensorDataset):
+        return
+    wanted = [each.shape[1:] for each in arguments(example)]
+    for place in _looked_at(_length(data)):
+        found, _ = batching([data[place]])
+        if [each.shape[1:] for each in arguments(found)] != wanted:
+            raise UserError(
+                f"samples of '{name}' have different sizes\n"
+                f"  sample 0: {_sample(example)}      sample {place}: {_sample(found)}\n"
+                "  expected: one size, for which operators are made\n"
+                "  what to do: pad them to one size in a collate_fn of a DataLoader; a mask may be "
+                "a second input,\n              as in ((words, mask), targets)"
+            )
+
+
+def _check_alike(name: str, example: Inputs, held: Dataset[object], batching: Batching) -> None:
     if _length(held) < 1:
         raise UserError("'validation' has no samples")
-    found, _ = _pair(type(held).__name__, [held[0]], collate)
-    if found.shape[1:] != example.shape[1:] or found.dtype != example.dtype:
+    other = type(held).__name__
+    found = _batch(other, [held[0]], batching.collate, batching.names)[1]
+    if _sample(found) != _sample(example):
         raise UserError(
             "the samples for validation differ from those for training\n"
-            f"  '{name}': {_sample(example)}      validation, '{type(held).__name__}': "
-            f"{_sample(found)}"
+            f"  '{name}': {_sample(example)}      validation, '{other}': {_sample(found)}"
         )
+    _check_sizes(other, held, batching, example)
 
 
 def _metric(given: MetricFunction | str | None, maximize: bool, *, has_classes: bool) -> Metric:
@@ -332,18 +440,18 @@ def _looked_at(count: int) -> list[int]:
     return sorted({round(i * (count - 1) / (_LOOKED_AT - 1)) for i in range(_LOOKED_AT)})
 
 
-def _classes(data: Dataset[object], count: int, collate: Collate) -> int:
+def _classes(data: Dataset[object], count: int, batching: Batching) -> int:
     """Return the number of classes: of all samples if the targets are known, or else of some."""
     if isinstance(data, TensorDataset):
         return int(data.tensors[1].max()) + 1
     known = getattr(data, "targets", None)  # as the data sets of torchvision have it
     if isinstance(known, (list, torch.Tensor, np.ndarray)) and len(known) == count:
         return int(torch.as_tensor(known).max()) + 1
-    _, targets = collate([data[i] for i in _looked_at(count)])
+    _, targets = batching([data[i] for i in _looked_at(count)])
     return int(targets.max()) + 1
 
 
-def _content(data: Dataset[object], collate: Collate) -> str:
+def _content(data: Dataset[object], batching: Batching) -> str:
     """Return a digest of a data set: of all tensors of a TensorDataset, or else of some samples.
 
     Of samples that change from call to call, as with augmentation, only the shapes count.
@@ -358,7 +466,7 @@ def _content(data: Dataset[object], collate: Collate) -> str:
         for seed in (0, 1):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
-                twice.append(collate([data[place]]))
+                twice.append(tensors_in(batching([data[place]])))
         for first, second in zip(*twice, strict=True):
             if torch.equal(first, second):
                 seen.update(_bytes(first))
@@ -388,9 +496,12 @@ def _source(function: object) -> str:
         return name
 
 
-def _sample(batch: torch.Tensor) -> str:
-    return f"{list(batch.shape[1:])} {str(batch.dtype).removeprefix('torch.')}"
+def _sample(batch: object) -> str:
+    """Shapes and types of one sample of a batch."""
+    return shown([each.new_empty(each.shape[1:], device="meta") for each in tensors_in(batch)])
 
 
-def _described(tensor: torch.Tensor) -> str:
-    return f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+def _described(targets: Targets) -> str:
+    if isinstance(targets, torch.Tensor):
+        return shown(targets)
+    return f"a {type(targets).__name__} of {shown(targets)}"

@@ -13,6 +13,7 @@ from torch import nn
 
 from syno._util import checks
 from syno._util.errors import UserError, first_line
+from syno._util.inputs import Inputs, arguments, shown
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_network, dense, described
 from syno._util.threads import check_threads
@@ -67,8 +68,8 @@ class NetworkTime:
     accuracy: float | None = None
 
 
-# Runs a network in an engine on an input of the example's shape.
-On = Callable[[torch.Tensor], Outputs]
+# Runs a network in an engine on arguments of the example's shapes.
+On = Callable[..., Outputs]
 
 
 @dataclass
@@ -130,7 +131,7 @@ def _described(controls: Controls | None) -> dict[str, object]:
 
 def compare_engines(
     networks: Mapping[str, nn.Module],
-    example: torch.Tensor,
+    example: Inputs,
     names: Sequence[str | Engine] = engines.DEFAULT,
     *,
     threads: int = 1,
@@ -146,13 +147,13 @@ def compare_engines(
 
     Args:
         networks: networks by name; the first one is the original, with which others are compared.
-        example: the input of all networks, with the batch as first dimension.
+        example: the input of all networks, with the batch as first dimension; a tuple for several.
         names: names of engines, or engines; `eager` is always measured.
         threads: number of threads.
         rounds: number of measurements of each pair, at least 2.
         progress: called with (completed steps, all steps, description).
-        score: gives the accuracy of a network from a function that runs it on an input of the
-            example's shape; for engines that have one.
+        score: gives the accuracy of a network from a function that runs it on arguments of the
+            example's shapes; for engines that have one.
 
     Raises:
         UserError: an engine is unknown or not available, no network is given, or a float32 engine
@@ -164,7 +165,8 @@ def compare_engines(
             "there is no network to measure\n  expected: a dict with at least one network"
             f"      got: {described(networks)}"
         )
-    example = dense("'example'", example)
+    for given in arguments(example):
+        dense("'example'", given)
     rounds = checks.whole("'rounds'", rounds, least=2)
     chosen = [
         engines.get(each) if isinstance(each, str) else each
@@ -242,16 +244,16 @@ def compare_engines(
     return found
 
 
-def computed(name: str, net: nn.Module, example: torch.Tensor) -> list[torch.Tensor]:
+def computed(name: str, net: nn.Module, example: Inputs) -> list[torch.Tensor]:
     """What a network gives in eager PyTorch. UserError where it fails on the example."""
     try:
-        found = net(example)
+        found = net(*arguments(example))
     except UserError:
         raise
     except Exception as error:  # whatever a network raises
         raise UserError(
             f"the network '{name}' fails on the example: {first_line(error)}\n"
-            f"  in an example of {list(example.shape)}, {example.dtype}"
+            f"  in an example of {shown(example)}"
         ) from error
     several = list(found) if isinstance(found, (tuple, list)) else [found]
     if not several or not all(isinstance(each, torch.Tensor) and each.numel() for each in several):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from syno._util.inputs import Inputs
+
 # What a network returns: one tensor, or several.
 Outputs: TypeAlias = "torch.Tensor | tuple[torch.Tensor, ...]"
 
@@ -65,19 +67,20 @@ class Engine(Protocol):
         """Return None, or why the engine is not available here and what to do."""
         return None
 
-    def calibrated(self, samples: Sequence[torch.Tensor]) -> Engine:
+    def calibrated(self, samples: Sequence[Inputs]) -> Engine:
         """Return the engine with ranges of INT8 from batches of samples, instead of the example.
 
         Engines in other precisions need none.
         """
         return self
 
-    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], Outputs]:
         """Return a function that runs the network on the example and returns its outputs.
 
         Args:
             net: a network on the CPU in evaluation mode, in float32. It is not changed.
-            example: the input of every call. The sizes of the prepared network are fixed to it.
+            example: the input of every call, a tuple for several of them. The sizes of the prepared
+                network are fixed to it.
             threads: number of threads.
 
         Raises:
@@ -92,23 +95,18 @@ class Prepared:
     run: runs the network; outside: runs it, and returns the share of the time that is not spent in
     kernels of layers, measured in that run. load_s: seconds in which a network that was compiled
     or written before is loaded; size: bytes of the files that are loaded then; on: runs it on
-    another input of the example's shape. None where an engine does not know it.
+    other arguments of the example's shapes. None where an engine does not know it.
     """
 
     run: Callable[[], Outputs]
     outside: Callable[[], float] | None = None
     load_s: float | None = None
     size: int | None = None
-    on: Callable[[torch.Tensor], Outputs] | None = None
+    on: Callable[..., Outputs] | None = None
 
     def __call__(self) -> Outputs:
         """The outputs of the network."""
         return self.run()
-
-
-def one_or_several(tensors: Sequence[torch.Tensor]) -> Outputs:
-    """The outputs of a network from a list of them."""
-    return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
 
 def names() -> tuple[str, ...]:

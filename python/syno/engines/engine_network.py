@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import TreeSpec, tree_leaves, tree_structure, tree_unflatten
 
+from syno._util.inputs import Inputs, arguments, samples_of
 from syno.engines.engine import Engine, Outputs, Prepared
 
 
@@ -23,8 +24,8 @@ class EngineNetwork(nn.Module):
         self,
         engine: Engine,
         net: nn.Module,
-        example: torch.Tensor,
-        samples: Sequence[torch.Tensor],
+        example: Inputs,
+        samples: Sequence[Inputs],
         threads: int,
         *,
         like: nn.Module | None = None,
@@ -48,16 +49,16 @@ class EngineNetwork(nn.Module):
         """Run the example, without copies."""
         return self._prepared.run()
 
-    def forward(self, x: torch.Tensor) -> Any:
+    def forward(self, *inputs: torch.Tensor) -> Any:
         """The outputs of a batch."""
         on = self._prepared.on
         assert on is not None
         # An engine may write the next outputs to the same place.
-        found = [[each.clone() for each in tree_leaves(on(one[None]))] for one in x]
+        found = [[each.clone() for each in tree_leaves(on(*one))] for one in samples_of(inputs)]
         outputs = [torch.cat(of_samples) for of_samples in zip(*found, strict=True)]
         return tree_unflatten(outputs, self._nesting)
 
     @functools.cached_property
     def _nesting(self) -> TreeSpec:
         with torch.no_grad():
-            return tree_structure(self._like[0](self._example))
+            return tree_structure(self._like[0](*arguments(self._example)))

@@ -22,10 +22,11 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments, one_or_several, samples_in
 from syno._util.signal_stack import kept_signal_stack
 from syno._util.silence import quiet
 from syno.codegen.export.formats import ExportSubject
-from syno.codegen.export.programs import Onnx, quietly, traced
+from syno.codegen.export.programs import Onnx, quietly, tensor_names, traced
 from syno.engines.engine import (
     DEFAULT_PRECISION,
     FLOAT32,
@@ -34,11 +35,12 @@ from syno.engines.engine import (
     Outputs,
     Prepared,
     missing_packages,
-    one_or_several,
 )
 
 _ONNX = ("onnx", "onnxscript", "onnxruntime")
 Array = np.ndarray
+Arrays = tuple[Array, ...]  # one for each argument
+Run = Callable[[Arrays], list[Array]]
 
 
 class _OnnxEngine(Engine):
@@ -47,42 +49,47 @@ class _OnnxEngine(Engine):
     samples: batches that the ranges of INT8 come from; without any, the example.
     """
 
-    samples: Sequence[torch.Tensor] = ()
+    samples: Sequence[Inputs] = ()
 
-    def calibrated(self, samples: Sequence[torch.Tensor]) -> Engine:
+    def calibrated(self, samples: Sequence[Inputs]) -> Engine:
         """Return the engine with ranges of INT8 from samples."""
         made = copy.copy(self)
         made.samples = samples
         return made
 
-    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], Outputs]:
         """Return a call of the model of the network."""
-        samples = _of_size(self.samples or [example], len(example))
-        array, model = example.numpy(), self.model(net, example, samples)
+        samples = _of_size(self.samples or [example], samples_in(example))
+        given = arguments(example)
+        model = self.model(net, example, samples)
         began = time.perf_counter()
-        run = self.load(model, array, threads)
+        run = self.load(model, _arrays(given), threads)
         load_s = time.perf_counter() - began
 
-        def on(x: torch.Tensor) -> Outputs:
-            return one_or_several([torch.from_numpy(each) for each in run(x.numpy())])
+        def on(*inputs: torch.Tensor) -> Outputs:
+            return one_or_several([torch.from_numpy(each) for each in run(_arrays(inputs))])
 
-        return Prepared(lambda: on(example), load_s=load_s, size=model.size, on=on)
+        return Prepared(lambda: on(*given), load_s=load_s, size=model.size, on=on)
 
-    def model(self, net: nn.Module, example: torch.Tensor, samples: Sequence[Array]) -> _Model:
+    def model(self, net: nn.Module, example: Inputs, samples: Sequence[Arrays]) -> _Model:
         """Return the model of the network in the engine's precision."""
         raise NotImplementedError
 
-    def load(self, model: _Model, example: Array, threads: int) -> Callable[[Array], list[Array]]:
+    def load(self, model: _Model, example: Arrays, threads: int) -> Run:
         """Return a function that runs a model. UserError if it does not run."""
         raise NotImplementedError
 
 
-def _of_size(batches: Sequence[torch.Tensor], size: int) -> list[Array]:
+def _arrays(inputs: tuple[torch.Tensor, ...]) -> Arrays:
+    return tuple(each.numpy() for each in inputs)
+
+
+def _of_size(batches: Sequence[Inputs], size: int) -> list[Arrays]:
     """The samples of batches in batches of one size, which a model is for; none is left over."""
-    joined = torch.cat(list(batches))
-    joined = joined[: max(len(joined) // size * size, 1)]
-    filled = joined[torch.arange(max(len(joined), size)) % len(joined)]
-    return [each.numpy() for each in filled.split(size)]
+    joined = [torch.cat(each) for each in zip(*map(arguments, batches), strict=True)]
+    whole = max(len(joined[0]) // size * size, 1)
+    places = torch.arange(max(whole, size)) % whole
+    return [_arrays(each) for each in zip(*(x[places].split(size) for x in joined), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -104,12 +111,12 @@ class OnnxRuntime(_OnnxEngine):
         """Return None, or which packages are missing."""
         return missing_packages("rivals", *_ONNX)
 
-    def model(self, net: nn.Module, example: torch.Tensor, samples: Sequence[Array]) -> _Model:
+    def model(self, net: nn.Module, example: Inputs, samples: Sequence[Arrays]) -> _Model:
         """Return the ONNX model."""
         found = _onnx(net, example, samples if self.precision == INT8 else None)
         return _Model(found, len(found))
 
-    def load(self, model: _Model, example: Array, threads: int) -> Callable[[Array], list[Array]]:
+    def load(self, model: _Model, example: Arrays, threads: int) -> Run:
         """Return a function that runs an ONNX model. UserError if it does not run."""
         import onnxruntime
 
@@ -122,11 +129,15 @@ class OnnxRuntime(_OnnxEngine):
             session = onnxruntime.InferenceSession(
                 model.held, options, providers=["CPUExecutionProvider"]
             )
-            name = session.get_inputs()[0].name
-            session.run(None, {name: example})
+            names = [each.name for each in session.get_inputs()]
+            session.run(None, dict(zip(names, example, strict=True)))
         except Exception as error:
             raise UserError(f"ONNX Runtime cannot run the network: {error}") from error
-        return lambda array: session.run(None, {name: array})  # type: ignore[no-any-return]
+
+        def run(arrays: Arrays) -> list[Array]:
+            return session.run(None, dict(zip(names, arrays, strict=True)))  # type: ignore[no-any-return]
+
+        return run
 
 
 class OpenVino(_OnnxEngine):
@@ -146,7 +157,7 @@ class OpenVino(_OnnxEngine):
         more = ("nncf",) if self.precision == INT8 else ()
         return missing_packages("rivals", *_ONNX, "openvino", *more)
 
-    def model(self, net: nn.Module, example: torch.Tensor, samples: Sequence[Array]) -> _Model:
+    def model(self, net: nn.Module, example: Inputs, samples: Sequence[Arrays]) -> _Model:
         """Return OpenVINO's model."""
         import openvino
 
@@ -157,7 +168,7 @@ class OpenVino(_OnnxEngine):
             raise UserError(f"OpenVINO cannot read the network: {error}") from error
         return _Model(_by_nncf(found, samples) if self.precision == INT8 else found, len(onnx))
 
-    def load(self, model: _Model, example: Array, threads: int) -> Callable[[Array], list[Array]]:
+    def load(self, model: _Model, example: Arrays, threads: int) -> Run:
         """Return a function that runs a model; the next call overwrites its results."""
         import openvino
 
@@ -173,18 +184,23 @@ class OpenVino(_OnnxEngine):
                 compiled = core.compile_model(model.held, "CPU", settings)
         except RuntimeError as error:
             raise UserError(f"OpenVINO cannot compile the network: {error}") from error
+        if len(compiled.inputs) != len(example):
+            raise UserError(
+                "OpenVINO leaves out an input of the network that nothing depends on\n"
+                f"  expected: {len(example)} inputs      got: {len(compiled.inputs)}"
+            )
         request = compiled.create_infer_request()
         outputs = range(len(compiled.outputs))
 
-        def run(array: Array) -> list[Array]:
+        def run(arrays: Arrays) -> list[Array]:
             # Without copies.
-            results = request.infer([array], share_inputs=True, share_outputs=True)
+            results = request.infer(list(arrays), share_inputs=True, share_outputs=True)
             return [results[number] for number in outputs]
 
         return run
 
 
-def _onnx(net: nn.Module, example: torch.Tensor, samples: Sequence[Array] | None) -> bytes:
+def _onnx(net: nn.Module, example: Inputs, samples: Sequence[Arrays] | None) -> bytes:
     """The network as an ONNX model with the sizes of the example.
 
     The model computes in the network's own precision, also where the caller computes in another one
@@ -192,7 +208,7 @@ def _onnx(net: nn.Module, example: torch.Tensor, samples: Sequence[Array] | None
 
     samples: give the ranges of INT8; None for float32.
     """
-    subject = ExportSubject(net, (example,), batch=False, layer=None, seed=0, reference=net)
+    subject = ExportSubject(net, arguments(example), batch=False, layer=None, seed=0, reference=net)
     with tempfile.TemporaryDirectory(prefix="syno-engine-") as folder:
         path = Path(folder) / "network.onnx"
         with quietly(), torch.autocast("cpu", enabled=False):
@@ -202,19 +218,21 @@ def _onnx(net: nn.Module, example: torch.Tensor, samples: Sequence[Array] | None
         return path.read_bytes()
 
 
-def _by_nncf(model: Any, samples: Sequence[Array]) -> Any:
+def _by_nncf(model: Any, samples: Sequence[Arrays]) -> Any:
     """A model of OpenVINO in INT8."""
     import nncf
 
     nncf.set_log_level(logging.ERROR)
     try:
         with quietly(), quiet(), kept_signal_stack():
-            return nncf.quantize(model, nncf.Dataset(samples), subset_size=len(samples))
+            return nncf.quantize(
+                model, nncf.Dataset([list(each) for each in samples]), subset_size=len(samples)
+            )
     except Exception as error:  # its errors have no class of their own
         raise UserError(f"NNCF cannot quantize the network: {error}") from error
 
 
-def _quantized(path: Path, samples: Sequence[Array]) -> Path:
+def _quantized(path: Path, samples: Sequence[Arrays]) -> Path:
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
@@ -231,8 +249,9 @@ def _quantized(path: Path, samples: Sequence[Array]) -> Path:
 
         def get_next(self) -> dict[str, Array] | None:
             sample = next(self._left, None)
-            return None if sample is None else {"x": sample}
+            return None if sample is None else dict(zip(names, sample, strict=True))
 
+    names = tensor_names("x", len(samples[0]))
     prepared, quantized = path.with_suffix(".prepared.onnx"), path.with_suffix(".int8.onnx")
     try:
         quant_pre_process(str(path), str(prepared))

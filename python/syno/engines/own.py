@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from syno import inference
+from syno._util.inputs import Inputs, arguments, mapped, one_or_several
 from syno.codegen.export.formats import ExportSubject
 from syno.codegen.native import no_compiler
 from syno.engines.engine import (
@@ -21,7 +22,6 @@ from syno.engines.engine import (
     Engine,
     Outputs,
     Prepared,
-    one_or_several,
 )
 from syno.inference.compiled_network import CompiledNetwork
 from syno.inference.library.files import CppNetwork
@@ -39,18 +39,19 @@ class SynoEngine(Engine):
         """Return None, or that there is no C++ compiler."""
         return no_compiler()
 
-    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], Outputs]:
         """Return the compiled network, whose output was compared with the original's."""
         # Parameters in inference mode are of another kind, which cannot be traced.
         with torch.inference_mode(False):
-            made = inference.compile(net, example.clone())
+            made = inference.compile(net, mapped(torch.clone, example))
         assert isinstance(made, CompiledNetwork)  # another one is of quantized networks
 
-        def on(x: torch.Tensor) -> Outputs:
-            found: Outputs = made(x)
+        def on(*inputs: torch.Tensor) -> Outputs:
+            found: Outputs = made(*inputs)
             return found
 
-        return Prepared(lambda: on(example), lambda: _outside(made, example), on=on)
+        given = arguments(example)
+        return Prepared(lambda: on(*given), lambda: _outside(made, given), on=on)
 
 
 class Library(Engine):
@@ -62,12 +63,12 @@ class Library(Engine):
 
     own = True
 
-    def __init__(self, name: str, precision: str, samples: Sequence[torch.Tensor] = ()) -> None:
+    def __init__(self, name: str, precision: str, samples: Sequence[Inputs] = ()) -> None:
         self.name = name
         self.precision = precision
         self._samples = samples
 
-    def calibrated(self, samples: Sequence[torch.Tensor]) -> Engine:
+    def calibrated(self, samples: Sequence[Inputs]) -> Engine:
         """Return the engine with ranges of INT8 from samples."""
         return Library(self.name, self.precision, samples) if self._of_samples else self
 
@@ -79,7 +80,7 @@ class Library(Engine):
         """Return None, or that there is no C++ compiler."""
         return no_compiler()
 
-    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], Outputs]:
         """Return the compiled library, loaded with the weights of the network."""
         with (
             torch.inference_mode(False),
@@ -89,12 +90,12 @@ class Library(Engine):
             precision = self.precision
             if self._of_samples:
                 if not isinstance(net, QuantizedNetwork):
-                    samples = [x.clone() for x in self._samples] or [example.clone()]
+                    samples = [mapped(torch.clone, batch) for batch in self._samples or [example]]
                     net = inference.quantize(net, samples, formats=precision)
                 precision = INT8
             subject = ExportSubject(
                 net,
-                (example.clone(),),
+                arguments(mapped(torch.clone, example)),
                 batch=True,
                 layer=None,
                 seed=0,
@@ -109,25 +110,26 @@ class Library(Engine):
             library = inference.load(written.code, written.weights)
             load_s = time.perf_counter() - began
             size = sum(path.stat().st_size for path in files)
-        array = example.numpy()
+        given = arguments(example)
+        arrays = [each.numpy() for each in given]
 
         def outside() -> float:
             began = time.perf_counter()
-            inside = library.layer_seconds(array, threads=threads)
+            inside = library.layer_seconds(*arrays, threads=threads)
             return 1 - inside / (time.perf_counter() - began)
 
-        def on(x: torch.Tensor) -> Outputs:
-            found = library(x.numpy(), threads=threads)
+        def on(*inputs: torch.Tensor) -> Outputs:
+            found = library(*(each.numpy() for each in inputs), threads=threads)
             several = found if isinstance(found, list) else [found]
             return one_or_several([torch.from_numpy(each) for each in several])
 
-        return Prepared(lambda: on(example), outside, load_s, size, on)
+        return Prepared(lambda: on(*given), outside, load_s, size, on)
 
 
-def _outside(compiled: CompiledNetwork, example: torch.Tensor) -> float:
+def _outside(compiled: CompiledNetwork, inputs: tuple[torch.Tensor, ...]) -> float:
     """The share of the time of a call that is not spent in kernels of layers."""
     began = time.perf_counter()
-    inside = compiled.layer_seconds(example)
+    inside = compiled.layer_seconds(*inputs)
     return 1 - inside / (time.perf_counter() - began)
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments, mapped
 from syno._util.network_copy import copy_network
 from syno._util.torch_code import with_own_code
 from syno.codegen.native import no_compiler
@@ -25,14 +26,18 @@ class Eager(Engine):
         self.name = name
         self._layout = layout
 
-    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], Outputs]:
         """Return the network as it is, with weights and input in the memory layout."""
         if self._layout is not torch.contiguous_format:
             net = copy_network(net)
-            if example.dim() == 4:
+            if any(each.dim() == 4 for each in arguments(example)):
                 net = net.to(memory_format=self._layout)  # type: ignore[call-overload]
-                example = example.to(memory_format=self._layout)
-        return Prepared(lambda: _tensors(net(example)), on=lambda x: _tensors(net(x)))
+                example = mapped(self._laid, example)
+        given = arguments(example)
+        return Prepared(lambda: _tensors(net(*given)), on=lambda *xs: _tensors(net(*xs)))
+
+    def _laid(self, x: torch.Tensor) -> torch.Tensor:
+        return x.to(memory_format=self._layout) if x.dim() == 4 else x
 
 
 class Inductor(Engine):
@@ -44,7 +49,7 @@ class Inductor(Engine):
         """Return None, or that there is no C++ compiler."""
         return no_compiler()
 
-    def prepare(self, net: nn.Module, example: torch.Tensor, threads: int) -> Callable[[], Outputs]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], Outputs]:
         """Return the compiled network; compilation takes from seconds to minutes."""
         use_private_compiler_caches()
         from torch._inductor import config
@@ -53,12 +58,12 @@ class Inductor(Engine):
             # Both of the compilation and of all calls: in another mode it would compile again, and
             # then without constant weights. Inference tensors are another kind of input, too.
             with torch.inference_mode(False), torch.no_grad():
-                return _tensors(compiled(example))
+                return _tensors(compiled(*given))
 
         with torch.inference_mode(False):
             # No reset of Dynamo: networks compiled before would be compiled again.
             compiled = torch.compile(with_own_code(copy_network(net)), dynamic=False)
-            example = example.clone()
+            given = arguments(mapped(torch.clone, example))
         try:
             with config.patch(freezing=True):
                 call()

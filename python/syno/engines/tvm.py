@@ -8,6 +8,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from syno._util.errors import UserError
+from syno._util.inputs import Inputs
 from syno.codegen import emitters
 from syno.engines.engine import Engine
 from syno.inference.relax.build import databases_below
@@ -34,10 +36,13 @@ class TvmEngine(Engine):
         """Return None, or that the package is missing."""
         return emitters.get(_TVM).available()
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], torch.Tensor]:
         """Return the compiled network, with the sizes of the example."""
+        if isinstance(example, tuple):
+            raise UserError(
+                "the engine 'tvm' runs networks of one input\n"
+                f"  expected: one tensor      got: {len(example)} of them"
+            )
         compiled = compile_network(
             net, example, threads=threads, databases=self._databases, target=self._target
         )

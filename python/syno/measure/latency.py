@@ -12,6 +12,7 @@ from torch import nn
 from syno._util import checks
 from syno._util.arguments import checked, instance, integer, items, optional
 from syno._util.errors import UserError, first_line
+from syno._util.inputs import Inputs, arguments, shown
 from syno._util.threads import check_threads
 from syno._util.torch_threads import torch_threads
 from syno.codegen.verify import Verification
@@ -20,12 +21,13 @@ from syno.operators.layer import Layer
 
 LEAST_REPEATS = 20
 # From a network, its input and a number of threads, a function that runs the network once.
-Prepare = Callable[[nn.Module, torch.Tensor, int], Callable[[], object]]
+Prepare = Callable[[nn.Module, Inputs, int], Callable[[], object]]
 
 
-def eager(net: nn.Module, x: torch.Tensor, threads: int) -> Callable[[], object]:
+def eager(net: nn.Module, x: Inputs, threads: int) -> Callable[[], object]:
     """Return a function that runs a network in eager PyTorch."""
-    return lambda: net(x)
+    given = arguments(x)
+    return lambda: net(*given)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ def latency(
     warmup: int = 5,
     threads: int = 1,
     tokens: int | None = None,
+    example: Inputs | None = None,
     prepare: Prepare = eager,
 ) -> Measurement:
     """Measure the latency of a network at batch size 1, in evaluation mode without gradients.
@@ -77,6 +80,8 @@ def latency(
         baseline: a network to measure alternately with `net`, so that other load affects both.
         verifications: verifications of the operators in the network.
         tokens: for a language model, the number of token ids of the input.
+        example: the input itself, with a batch of 1: a tuple for a network of several. Default:
+            random values of `input_shape`, or token ids.
         repeats: number of timed runs, at least 20.
         warmup: number of runs before the timed runs.
         threads: number of threads of PyTorch; the former number is restored afterwards.
@@ -91,9 +96,11 @@ def latency(
         checks.whole("a size of 'input_shape'", size, least=1)
     _check_verified(net, verifications)
     random = torch.Generator().manual_seed(0)
-    x = torch.randn(1, *input_shape, generator=random)
+    x: Inputs = torch.randn(1, *input_shape, generator=random)
     if tokens is not None:
         x = torch.randint(tokens, (1, *input_shape), generator=random)
+    if example is not None:
+        x = example
     nets = [net] if baseline is None else [net, baseline]
     with _quiet(nets, threads), torch.inference_mode():
         prepared = [prepare(each, x, threads) for each in nets]
@@ -124,7 +131,7 @@ class FailingNetworkError(UserError):
     """A network that does not take the input that it is measured with."""
 
 
-def _try(net: nn.Module | None, call: Callable[[], object], x: torch.Tensor) -> None:
+def _try(net: nn.Module | None, call: Callable[[], object], x: Inputs) -> None:
     """Run a network once, or the control computation."""
     try:
         call()
@@ -134,10 +141,9 @@ def _try(net: nn.Module | None, call: Callable[[], object], x: torch.Tensor) -> 
         if net is None:
             raise
         raise FailingNetworkError(
-            f"the network {type(net).__name__} fails on an input of the shape {list(x.shape)}: "
+            f"the network {type(net).__name__} fails on an input of the shape {shown(x)}: "
             f"{first_line(error)}\n"
-            f"  expected: the shape of an input without the batch      got: {list(x.shape[1:])}, "
-            f"{x.dtype}"
+            "  expected: the shape of an input without the batch, or an example of the inputs"
         ) from error
 
 

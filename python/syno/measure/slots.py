@@ -14,6 +14,7 @@ from torch import nn
 
 from syno._util.errors import UserError
 from syno._util.hooks import removed_after
+from syno._util.inputs import Inputs, arguments, samples_in
 from syno._util.network_copy import copy_network
 from syno.measure.kernels import KernelRun, bench_kernels
 from syno.measure.timing import CPP
@@ -149,7 +150,7 @@ def time_slots(
     return SlotsRun(run, times, counts)
 
 
-def slot_kinds(net: nn.Module, example: torch.Tensor) -> dict[str, SlotKind]:
+def slot_kinds(net: nn.Module, example: Inputs) -> dict[str, SlotKind]:
     """Slots that are alike, under the name of the first, in order of appearance."""
     slots = checked_slots(net)
     shapes: dict[str, tuple[int, ...]] = {}
@@ -162,7 +163,7 @@ def slot_kinds(net: nn.Module, example: torch.Tensor) -> dict[str, SlotKind]:
 
     handles = [slot.register_forward_pre_hook(hook(name)) for name, slot in slots.items()]
     with removed_after(handles), torch.no_grad():
-        net(example)
+        net(*arguments(example))
     rows = {row.name: row for row in layer_report(net).rows}
     found: dict[tuple[object, ...], SlotKind] = {}
     for name, slot in slots.items():
@@ -173,7 +174,7 @@ def slot_kinds(net: nn.Module, example: torch.Tensor) -> dict[str, SlotKind]:
         key = (repr(slot.original), slot.shapes, tuple(slot.binding.items()), shapes[name])
         if key not in found:
             row = rows[name]
-            macs = None if row.macs is None else row.macs * len(example)
+            macs = None if row.macs is None else row.macs * samples_in(example)
             found[key] = SlotKind(slot, shapes[name], row.layer, macs, row.params)
         found[key].slots.append(name)
     return {kind.slots[0]: kind for kind in found.values()}

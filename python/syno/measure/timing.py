@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments
 from syno._util.network_copy import copy_network
+from syno._util.trial_calls import tensors_of
 from syno.codegen import emitters
 from syno.codegen.native import Function
 from syno.codegen.verify.check import CodeComparison, MismatchError
@@ -144,9 +146,7 @@ def speedup(before: Sequence[float], after: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(before, after, strict=True))
 
 
-def step_slowdown(
-    original: nn.Module, net: nn.Module, inputs: torch.Tensor, rounds: int = 5
-) -> float:
+def step_slowdown(original: nn.Module, net: nn.Module, inputs: Inputs, rounds: int = 5) -> float:
     """How many times as long a training step of `net` takes as one of `original`.
 
     A step is a forward and a backward pass in training mode, see `training_step`. Steps of both run
@@ -158,14 +158,20 @@ def step_slowdown(
     return min(times[1]) / min(times[0])
 
 
-def training_step(net: nn.Module, inputs: torch.Tensor) -> Callable[[], object]:
+def training_step(net: nn.Module, inputs: Inputs) -> Callable[[], object]:
     """Return a function that makes a training step, without an update, of a copy of a network.
 
-    The loss is the mean square of the outputs. In a block of `compiled_kernels`, the copy runs the
-    same compiled code.
+    The loss is the mean square of the outputs, summed over several of them. In a block of
+    `compiled_kernels`, the copy runs the same compiled code.
     """
     net = copy_network(net).train()
-    return lambda: net(inputs).square().mean().backward()
+    given = arguments(inputs)
+
+    def step() -> None:
+        outputs = [each for each in tensors_of(net(*given)) if each.requires_grad]
+        torch.stack([each.square().mean() for each in outputs]).sum().backward()
+
+    return step
 
 
 def check_native(

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
 
 import torch
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs
 from syno._util.tensors import check_float32, described
-
-# A batch of inputs of a network: a tensor, or a tuple of them where the network has several inputs.
-Batch: TypeAlias = "torch.Tensor | tuple[torch.Tensor, ...]"
-
-
-def inputs_of(batch: Batch) -> tuple[torch.Tensor, ...]:
-    """The inputs of a batch."""
-    return batch if isinstance(batch, tuple) else (batch,)
-
-
-def samples_of(batch: Batch) -> Iterator[tuple[torch.Tensor, ...]]:
-    """The inputs [1, ...] of each sample of a batch."""
-    yield from zip(*(x.split(1) for x in inputs_of(batch)), strict=True)
 
 
 def checked_batches(calibration: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
@@ -54,7 +41,7 @@ def checked_batches(calibration: Iterable[torch.Tensor]) -> Iterator[torch.Tenso
         )
 
 
-def checked_inputs(calibration: Iterable[Batch], count: int) -> Iterator[tuple[torch.Tensor, ...]]:
+def checked_inputs(calibration: Iterable[Inputs], count: int) -> Iterator[tuple[torch.Tensor, ...]]:
     """As `checked_batches`, for a network of so many inputs: batches are tuples of tensors then."""
     if count == 1:
         yield from ((batch,) for batch in checked_batches(calibration))  # type: ignore[arg-type]

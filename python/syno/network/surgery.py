@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, one_or_several
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_sizes
 from syno.network.kept import check_initialized, kept_because, parts_of_attention
@@ -44,14 +45,14 @@ from syno.network.placeholder import (
     slots,
 )
 from syno.network.rehearsal import SlotPlan, kept_by_rehearsal
-from syno.network.trace import Shapes, checked_example, trace
+from syno.network.trace import Shapes, Trace, checked_example, trace
 from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 from syno.operators.specification import Specification
 
 _ROWS = "_syno_layers"
 _TOTALS = "_syno_totals"
-_EXAMPLE = "_syno_example"
+_EXAMPLE = "_syno_inputs"
 _NO_SLOT = "it is not a slot; syno.substitute creates slots"
 Calls = list[Shapes]
 # Which layers become slots of a network by default: those of the first filter that finds any.
@@ -115,12 +116,9 @@ def put_slots(
             rows.append(earlier[name])
             continue
         calls = None if seen is None else seen.calls.get(id(layer), [])
-        macs = macs_of(layer, calls, seen.batch) if seen is not None and calls else None
-        share = macs / total if macs is not None and total else None
-        row = LayerRow(name, description(layer), macs, share, params=weight_params(layer))
-        if seen is not None and calls:
-            runs = sum(given[0] for given, _ in calls) // max(seen.batch, 1)
-            row = replace(row, runs=max(runs, 1))
+        row = LayerRow(name, description(layer), None, None, params=weight_params(layer))
+        if seen is not None:
+            row = _counted(row, layer, seen, total)
         row = replace(row, reason=kept_because(layer, attention, seen))
         row, chosen = _decide(row, layer, filters, calls)
         rows.append(row)
@@ -144,10 +142,33 @@ def put_slots(
     setattr(net, _TOTALS, (total, params))
     if example_input is not None:
         inputs = example_input if isinstance(example_input, tuple) else (example_input,)
-        first = inputs[0]
-        assert isinstance(first, torch.Tensor)
-        setattr(net, _EXAMPLE, (tuple(first.shape), first.dtype, len(inputs) == 1))
+        setattr(net, _EXAMPLE, tuple(map(_remembered, inputs)))
     return net
+
+
+def count_macs(net: nn.Module, example_input: object) -> None:
+    """Count the MACs of a network with slots that were created without an example input."""
+    layers = {name: _original(module) for name, module in _layers(net)}
+    seen = trace(net, [layer for layer in layers.values() if layer is not None], example_input)
+    report = layer_report(net)
+    rows = []
+    for row in report.rows:
+        layer = layers.get(row.name)
+        rows.append(row if layer is None else _counted(row, layer, seen, seen.macs))
+    setattr(net, _ROWS, rows)
+    params = report.params or sum(p.numel() for p in net.parameters())
+    setattr(net, _TOTALS, (seen.macs, params))
+
+
+def _counted(row: LayerRow, layer: nn.Module, seen: Trace, total: int | None) -> LayerRow:
+    """The row of a layer with what was seen of it; total: MACs of the network."""
+    calls = seen.calls.get(id(layer), [])
+    if not calls:
+        return row
+    macs = macs_of(layer, calls, seen.batch)
+    share = macs / total if macs is not None and total else None
+    runs = sum(given[0] for given, _ in calls) // max(seen.batch, 1)
+    return replace(row, macs=macs, share=share, runs=max(runs, 1))
 
 
 def _unless_kept(row: LayerRow, kept: Mapping[str, str]) -> LayerRow:
@@ -184,19 +205,23 @@ def _usual_slots(net: nn.Module, example_input: object) -> nn.Module:
 def sample_shape(net: nn.Module) -> tuple[int, ...] | None:
     """The shape of one sample of the example input by which slots were created, None without."""
     found = getattr(net, _EXAMPLE, None)
-    return None if found is None else tuple(found[0][1:])
+    return None if found is None else tuple(found[0].shape[1:])
 
 
-def recorded_example(net: nn.Module) -> torch.Tensor | None:
-    """Return zeros of the shape that the example input of `syno.substitute` had, if it had one."""
+def recorded_example(net: nn.Module) -> Inputs | None:
+    """Return an input as the example input of `syno.substitute` was, if it had one.
+
+    Real numbers are zeros. Token ids and masks are those of the example.
+    """
     found = getattr(net, _EXAMPLE, None)
-    return torch.zeros(found[0], dtype=found[1]) if found is not None and found[2] else None
+    if found is None:
+        return None
+    return one_or_several([torch.zeros_like(x, device="cpu") if x.is_meta else x for x in found])
 
 
-def takes_several_inputs(net: nn.Module) -> bool:
-    """Whether slots were created with several inputs of the network."""
-    found = getattr(net, _EXAMPLE, None)
-    return found is not None and not found[2]
+def _remembered(x: torch.Tensor) -> torch.Tensor:
+    """Of an input of real numbers the shape and the type alone, as a tensor without values."""
+    return x.detach().to("meta") if x.is_floating_point() else x.detach().clone()
 
 
 def replace_slots(net: nn.Module, operator: Operator, *, scaled: bool) -> LayerReport:

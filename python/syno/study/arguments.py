@@ -13,10 +13,10 @@ from syno._util.options import Options, argument, like, needed
 from syno.study_options import ResumeOptions, StudyOptions
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
     from torch.utils.data import DataLoader, Dataset
 
+    from syno._util.inputs import Inputs
     from syno.data.custom import CustomData, CustomEvaluation, Loss, MetricFunction
     from syno.operators.operator import Operator
     from syno.operators.specification import Specification
@@ -50,8 +50,8 @@ class DataArguments(Options):
         """The arguments of `custom`."""
         return {each.name: self[each.name] for each in dataclasses.fields(DataArguments)}
 
-    def custom_data(self, data: object) -> CustomData | None:
-        """Return custom data; None for a data set by name.
+    def custom_data(self, data: object, net: object) -> CustomData | None:
+        """Return custom data for a network; None for a data set by name.
 
         Raises:
             UserError: if the arguments do not go together.
@@ -59,7 +59,7 @@ class DataArguments(Options):
         from syno.data.custom import CustomData
         from syno.study.evaluate.custom import custom
 
-        found = custom(data, **self._learned())
+        found = custom(data, net=net, **self._learned())  # type: ignore[arg-type]
         assert found is None or isinstance(found, CustomData)
         return found
 
@@ -74,8 +74,10 @@ class CustomArguments(DataArguments):
         "the network, and returns the value of the metric or a `syno.Outcome`.",
         None,
     )
-    example_input: torch.Tensor | None = argument(
-        "An input of the network for `evaluate`, batch first, to time it with.", None
+    example_input: Inputs | None = argument(
+        "An input of the network for `evaluate`, batch first, to time it with; a tuple of several "
+        "arguments.",
+        None,
     )
 
     def custom(

@@ -106,11 +106,11 @@ def load_rungs(
             check(own, fidelity)
         return Rungs(None, [Network.custom(net, own, seed)], [own])
     dataset = load_for(settings.data, data_dir, fidelity, settings.tokenizer)
-    amount = {"size": fidelity.resolution, "context": fidelity.context}
+    size, context = fidelity.resolution, fidelity.context
     if isinstance(net, str):
-        network = Network.named(net, options, dataset, seed, **amount)
+        network = Network.named(net, options, dataset, seed, size=size, context=context)
     else:
-        network = Network.given(net, dataset, seed, **amount)
+        network = Network.given(net, dataset, seed, size=size, context=context)
     check(dataset, fidelity)  # before minutes of composing
     return Rungs(None, [network], [dataset])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from syno._util.inputs import Inputs
     from syno.operators.operator import Operator
     from syno.study.evaluate.weights import NetworkShape
 
@@ -47,7 +49,7 @@ class TrainedStudy(Protocol):
 
 def trained_network(
     results: TrainedStudy, key: str, *, net: nn.Module | None = None, seed: int | None = None
-) -> tuple[nn.Module, torch.Tensor]:
+) -> tuple[nn.Module, Inputs]:
     """Return the trained network of a trial in evaluation mode, and an input of it.
 
     Arguments and errors are those of `export_network`.
@@ -88,17 +90,20 @@ def _file(results: TrainedStudy, trial: Evaluation, seed: int | None) -> Path:
 
 def _template(
     results: TrainedStudy, net: nn.Module | None, shape: NetworkShape
-) -> tuple[nn.Module, torch.Tensor]:
+) -> tuple[nn.Module, Inputs]:
     """Return the network with its slots, and an input of it."""
     import torch
 
     from syno.study.evaluate.network import with_slots
+    from syno.study.evaluate.weights import input_of
 
     settings = settings_of(results.study, list(results.events))
     inside, tokens = shape["input_shape"], shape["vocabulary"]
-    example = torch.zeros(1, *inside)
+    example: Inputs = torch.zeros(1, *inside)
     if tokens is not None:
-        example = (torch.arange(example.numel()) % tokens).reshape(example.shape)
+        example = (torch.arange(math.prod(inside)) % tokens).reshape(1, *inside)
+    if "inputs" in shape:
+        example = tuple(input_of(form) for form in shape["inputs"])
     if net is None and settings.model is None:
         raise UserError(
             f"study '{results.study.name}' was started with a module, which a store cannot hold\n"
@@ -106,7 +111,7 @@ def _template(
         )
     if net is not None:
         return with_slots(net, example), example
-    assert settings.model is not None
+    assert settings.model is not None and isinstance(example, torch.Tensor)
     return model_of_shape(settings.model, settings.model_options, shape, example), example
 
 

@@ -11,12 +11,13 @@ from torch import nn
 from torch.nn import functional
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, Targets, arguments, mapped, samples_in
 from syno.data.custom import CustomData, Outputs, Samples
 from syno.data.random import Stream
 from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
 from syno.train.parallel import ProcessGroup
-from syno.train.task import Metrics, NonFiniteScoresError
+from syno.train.task import Metrics, NonFiniteScoresError, of_first
 
 
 class CustomTask:
@@ -63,14 +64,14 @@ class CustomTask:
             )
         self.steps = -(-len(self._fit) // self._batch)
 
-    def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
+    def batches(self, epoch: int, step: int) -> Iterator[tuple[Inputs, Targets, int]]:
         """See Task. Batch sizes differ by one at most."""
         order = Stream(self._seed, epoch).permutation(len(self._fit))
         for places in np.array_split(order, self.steps)[step:]:
             own = places[self._group.part(len(places))]
             yield *self._on_device(self._fit, own), len(places)
 
-    def loss(self, scores: Outputs, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
+    def loss(self, scores: Outputs, targets: Targets) -> tuple[torch.Tensor, int]:
         """See Task. Raises a UserError for outputs that do not fit the targets."""
         loss = loss_of(self._data, scores, targets, self._smoothing)
         if self._data.loss is not None:
@@ -94,8 +95,8 @@ class CustomTask:
             with torch.inference_mode():
                 for inputs, targets in self.validation():
                     with self._numerics.autocast():
-                        scores = net(self._numerics.inputs(inputs))
-                    count = len(inputs)
+                        scores = net(*arguments(self._numerics.inputs(inputs)))
+                    count = samples_in(inputs)
                     lost += count * float(loss_of(data, scores, targets, 0.0))
                     if function is not None:
                         measured += count * float(function(scores, targets))
@@ -111,23 +112,20 @@ class CustomTask:
                 raise NonFiniteScoresError(f"the {name} on the validation split is {number}")
         return Metrics(value, loss) if data.metric.maximize else Metrics(None, value)
 
-    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    def validation(self, samples: int | None = None) -> Iterator[tuple[Inputs, Targets]]:
         """See Task."""
         count = len(self._validation)
-        for places in np.array_split(np.arange(count), -(-count // self._batch)):
+        for places in of_first(np.array_split(np.arange(count), -(-count // self._batch)), samples):
             yield self._on_device(self._validation, places)
 
     def probe(self, net: nn.Module) -> None:
         """See Task. The network was checked with a batch when it was prepared."""
 
-    def _on_device(self, samples: Samples, places: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        inputs, targets = samples.batch(places)
-        return inputs.to(self._numerics.device), targets.to(self._numerics.device)
+    def _on_device(self, samples: Samples, places: np.ndarray) -> tuple[Inputs, Targets]:
+        return mapped(lambda each: each.to(self._numerics.device), samples.batch(places))
 
 
-def loss_of(
-    data: CustomData, scores: Outputs, targets: torch.Tensor, smoothing: float
-) -> torch.Tensor:
+def loss_of(data: CustomData, scores: Outputs, targets: Targets, smoothing: float) -> torch.Tensor:
     """Return the mean loss of a batch, a scalar.
 
     Raises:
@@ -156,9 +154,7 @@ def class_dimension(scores: torch.Tensor, targets: torch.Tensor) -> int:
     return 1 if scores.shape[:1] + scores.shape[2:] == targets.shape else -1
 
 
-def _flat(
-    data: CustomData, scores: Outputs, targets: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _flat(data: CustomData, scores: Outputs, targets: Targets) -> tuple[torch.Tensor, torch.Tensor]:
     if not isinstance(scores, torch.Tensor):
         raise UserError(
             f"the network gives a {type(scores).__name__}, no tensor of scores\n"

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments, mapped
 from syno._util.trial_calls import tensors_of
 from syno.data.custom import Outputs
 from syno.train.checkpoint import tensor_bytes
@@ -116,13 +117,13 @@ class Lesson:
         """A hook that keeps what a module of the teacher returns."""
         return _Hook(self._wanted, name)
 
-    def loss(self, loss: torch.Tensor, scores: Outputs, inputs: torch.Tensor) -> torch.Tensor:
+    def loss(self, loss: torch.Tensor, scores: Outputs, inputs: Inputs) -> torch.Tensor:
         """The loss of a batch, of which the network has given `scores`; a scalar."""
         settings = self._settings
         with torch.no_grad():
             # Its convolutions are faster so, whatever the format of the network is.
-            given = inputs.contiguous(memory_format=_format(inputs))
-            wanted = settings.teacher(given)
+            given = mapped(_laid_out, inputs)
+            wanted = settings.teacher(*arguments(given))
         total = loss
         if settings.weight:
             distance = distance_of(
@@ -150,8 +151,10 @@ def name_of(function: Distance) -> str:
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 
-def _format(inputs: torch.Tensor) -> torch.memory_format:
-    return torch.channels_last if inputs.dim() == 4 else torch.contiguous_format
+def _laid_out(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous(
+        memory_format=torch.channels_last if x.dim() == 4 else torch.contiguous_format
+    )
 
 
 def distance_of(

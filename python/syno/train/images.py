@@ -21,7 +21,7 @@ from syno.train.fidelities import Fidelity
 from syno.train.numerics import Numerics
 from syno.train.parallel import ProcessGroup
 from syno.train.recipe import Recipe
-from syno.train.task import Metrics
+from syno.train.task import Metrics, of_first
 
 # Images of a batch of the validation split.
 _BATCH = 256
@@ -137,11 +137,10 @@ class ImageTask:
             )
         )
 
-    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    def validation(self, samples: int | None = None) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """See Task."""
-        for index in np.array_split(
-            np.arange(len(self._validation)), -(-len(self._validation) // _BATCH)
-        ):
+        count = len(self._validation)
+        for index in of_first(np.array_split(np.arange(count), -(-count // _BATCH)), samples):
             pixels = torch.from_numpy(np.array(self._validation.fetch(index, 0, 0)))
             labels = torch.from_numpy(np.array(self._validation.labels[index]))
             inputs = self._augment.plain(pixels.to(self._numerics.device))

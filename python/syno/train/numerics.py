@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import TypeVar
 
 import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, mapped
 from syno.train.recipe import Recipe
 
 _Tensors = tuple[torch.Tensor, ...] | list[torch.Tensor]
+_Inputs = TypeVar("_Inputs", bound=Inputs)
 _TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -76,8 +79,11 @@ class Numerics:
             net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return net
 
-    def inputs(self, values: torch.Tensor) -> torch.Tensor:
+    def inputs(self, values: _Inputs) -> _Inputs:
         """Inputs on the device, in the memory format of the network that was prepared."""
+        return mapped(self._placed, values)
+
+    def _placed(self, values: torch.Tensor) -> torch.Tensor:
         values = values.to(self.device, non_blocking=True)
         if self._channels_last and values.dim() == 4:
             return values.contiguous(memory_format=torch.channels_last)

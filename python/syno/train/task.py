@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import nn
+
+from syno._util.inputs import Inputs, Targets
 
 
 class NonFiniteScoresError(RuntimeError):
@@ -42,7 +45,7 @@ class TrainingTask(Protocol):
     steps: int
     tokens: int
 
-    def batches(self, epoch: int, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor, int]]:
+    def batches(self, epoch: int, step: int) -> Iterator[tuple[Inputs, Targets, int]]:
         """Iterate over an epoch from `step` on.
 
         Returns:
@@ -50,7 +53,7 @@ class TrainingTask(Protocol):
             the batch that this process trains on.
         """
 
-    def loss(self, scores: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, int]:
+    def loss(self, scores: torch.Tensor, targets: Targets) -> tuple[torch.Tensor, int]:
         """Return the mean loss, and the number of correct predictions."""
 
     def metrics(self, net: nn.Module) -> Metrics:
@@ -60,8 +63,12 @@ class TrainingTask(Protocol):
             NonFiniteScoresError: if a score is NaN or infinite.
         """
 
-    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Iterate over the validation split in a fixed order, in batches (inputs, targets)."""
+    def validation(self, samples: int | None = None) -> Iterator[tuple[Inputs, Targets]]:
+        """Iterate over the validation split in a fixed order, in batches (inputs, targets).
+
+        Args:
+            samples: how many of the first ones; None for all.
+        """
 
     def probe(self, net: nn.Module) -> None:
         """Check before the training that a network can be trained on this task.
@@ -69,3 +76,13 @@ class TrainingTask(Protocol):
         Raises:
             UserError: if it cannot.
         """
+
+
+def of_first(parts: Iterable[np.ndarray], samples: int | None) -> Iterator[np.ndarray]:
+    """The numbers of the first samples, in the parts that all of them are in; None for all."""
+    for part in parts:
+        taken = part if samples is None else part[:samples]
+        if not len(taken):
+            return
+        yield taken
+        samples = None if samples is None else samples - len(taken)

@@ -93,11 +93,14 @@ class TextTask:
             tokens=self._validation_tokens,
         )
 
-    def validation(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    def validation(self, samples: int | None = None) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """See Task."""
         count = 0
         for inputs, targets in self._data.validation_batches(self._context, self._batch):
-            yield self._tensor(inputs), self._tensor(targets)
+            left = len(inputs) if samples is None else samples - count // self._context
+            if left <= 0:
+                break
+            yield self._tensor(inputs[:left]), self._tensor(targets[:left])
             count += targets.size
             if self._validation_tokens is not None and count >= self._validation_tokens:
                 break

@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, Targets, arguments, samples_in
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData
 from syno.data.progress import bar
@@ -85,7 +86,8 @@ def train(
 
     Args:
         net: [N, C, H, W] -> [N, classes] for images, token ids [N, T] -> [N, T, vocabulary] for
-            text, inputs -> what their loss takes for custom data. It keeps its initial weights,
+            text, inputs -> what their loss takes for custom data, with several arguments where an
+            input is a tuple. It keeps its initial weights,
             ends in evaluation mode and returns to its device.
         data: a DataSet or Records for a recipe for images, TextData, or CustomData.
         fidelity: how much the network is trained, and the recipe.
@@ -367,9 +369,7 @@ class _Run:
         )
         self._right = self._seen = 0
 
-    def _step(
-        self, inputs: torch.Tensor, targets: torch.Tensor, count: int, number: int
-    ) -> tuple[float, int]:
+    def _step(self, inputs: Inputs, targets: Targets, count: int, number: int) -> tuple[float, int]:
         if self.task.epochs:
             steps = self._fidelity.steps or self.task.steps * self.task.epochs
             factor = rate(self._recipe, number, steps)
@@ -379,12 +379,12 @@ class _Run:
         self._optimizer.zero_grad(set_to_none=True)
         with self.numerics.autocast():
             given = self.numerics.inputs(inputs)
-            scores = self._model(given)
+            scores = self._model(*arguments(given))
             loss, hits = self.task.loss(scores, targets)
             if self.lesson is not None:
                 loss = self.lesson.loss(loss, scores, given)
         # Gradients are averaged over processes whose parts may differ by one sample.
-        share = len(targets) / count
+        share = samples_in(inputs) / count
         summed, hits_ = self.group.summed(loss.item() * share, hits, device=self.numerics.device)
         if math.isfinite(summed):  # otherwise a stopper stops, and the weights do not change
             scaler = self.numerics.scaler

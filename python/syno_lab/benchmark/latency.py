@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs
 from syno._util.torch_threads import torch_threads
 from syno.measure.timing import Timing, interleaved
 from syno.operators.operator import Operator
@@ -77,7 +78,7 @@ def _measured(
     number: int,
     shared: SharedCompilation,
     original: Callable[[], object],
-    example: torch.Tensor,
+    example: Inputs,
     repeats: int,
 ) -> Latency:
     operator = Operator.from_text(row.text, table.specification)

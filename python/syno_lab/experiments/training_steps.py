@@ -60,11 +60,13 @@ def training_steps(
         torch.manual_seed(seed)
         net = image_model(model, options, size)
     network = Network(models.slots(net), models.built(net).input_shape, seed)
+    inputs = network.inputs(batch)
+    assert isinstance(inputs, torch.Tensor)  # models by name have one
     operators = {**_named(network, names, sizes), **_sampled(network, sampled, seed)}
     return bench_training_steps(
         network.original(),
         _networks(network, operators),
-        network.inputs(batch),
+        inputs,
         threads=threads,
         rounds=rounds,
         eager=eager,

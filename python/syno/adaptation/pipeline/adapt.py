@@ -17,6 +17,7 @@ from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.goals import SLOTS, Goal, goal
 from syno.adaptation.pipeline.narrowing import Narrowed
 from syno.adaptation.pipeline.networks import network_of
+from syno.adaptation.pipeline.pool import check_given
 from syno.adaptation.pipeline.results import CALIBRATION, AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
 from syno.adaptation.pipeline.selection import OutOfReachError, Selected, name_of
@@ -47,7 +48,9 @@ def adapt(given: AdaptationArguments) -> Adaptation:
     goals = _goals(given.latency, given.slots, given.macs, given.params)
     named_operators(given.operators, store=None)  # an unknown one is an error before all else
     grows = _has_usual_length(given.fidelity)
-    with started(checked_source(given), given, grows=grows) as run:
+    source = checked_source(given)
+    check_given(source.network.template, given.operators)
+    with started(source, given, grows=grows) as run:
         found = _adapted(run, goals, given.operators, rivals=given.rivals, final=given.final)
         found.max_drop = given.max_drop
         for each in found.networks:

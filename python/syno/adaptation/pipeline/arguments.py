@@ -12,9 +12,9 @@ from syno.study.arguments import DataArguments
 from syno.study_options import AdaptationOptions
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
 
+    from syno._util.inputs import Inputs
     from syno.adaptation.pipeline.progress import AdaptationObserver
     from syno.network.layers import LayerFilter
     from syno.operators.operator import Operator
@@ -45,8 +45,10 @@ class AdaptationArguments(AdaptationOptions, DataArguments):
         None,
         unset="the slots of the network or model, or its 3x3 convolutions",
     )
-    example_input: torch.Tensor | None = argument(
-        "An input of the network, with which slots are made for `where`.", None
+    example_input: Inputs | None = argument(
+        "An input of the network, with which slots are made for `where`; a tuple of several "
+        "arguments.",
+        None,
     )
     operators: Sequence[str | Operator] = argument(
         "Further candidates, as for `syno.train_operators`.", ()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import nn
 
+from syno._util.inputs import Inputs, arguments
 from syno._util.network_copy import copy_network
 from syno.adaptation.activations import Activations
 from syno.adaptation.pipeline.kinds import Kind, by_slot
@@ -65,7 +66,7 @@ def assembled(
     choice: Choice,
     fits: Fits,
     *,
-    refit: Sequence[torch.Tensor] = (),
+    refit: Sequence[Inputs] = (),
     narrow: Narrow = None,
 ) -> nn.Module:
     """The network with the chosen operators, fitted, and its statistics refreshed.
@@ -103,7 +104,7 @@ def _behind(
     slot: Placeholder,
     original: nn.Module,
     source: Placeholder,
-    batches: Sequence[torch.Tensor],
+    batches: Sequence[Inputs],
 ) -> Activations:
     """What a slot receives in the new network, and what its layer returned in the original."""
     received: list[torch.Tensor] = []
@@ -119,8 +120,8 @@ def _behind(
     try:
         with torch.no_grad():
             for batch in batches:
-                net(batch)
-                original(batch)
+                net(*arguments(batch))
+                original(*arguments(batch))
     finally:
         for hook in hooks:
             hook.remove()

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from syno._util.hooks import removed_after
+from syno._util.inputs import Inputs, arguments
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.delivery import Delivery
 from syno.adaptation.pipeline.journal import AdaptationJournal
@@ -52,19 +53,20 @@ class ChannelWidths:
         return plain(self._subject.original)
 
     @cached_property
-    def inputs(self) -> list[torch.Tensor]:
+    def inputs(self) -> list[Inputs]:
         """Samples that layers are fitted to."""
         return self._subject.inputs(self._fit_images)
 
     @cached_property
-    def few(self) -> list[torch.Tensor]:
+    def few(self) -> list[Inputs]:
         """The first of them, for networks that are compared."""
         return self._subject.inputs(min(_FEW, self._fit_images))
 
     @cached_property
     def eliminations(self) -> dict[str, Elimination]:
         """Of each group; the journal remembers the order and the errors."""
-        groups = {g.name: g for g in channel_groups(self.original, self._subject.example)}
+        inputs = arguments(self._subject.example)
+        groups = {g.name: g for g in channel_groups(self.original, *inputs)}
 
         def find() -> dict[str, list[list[float]]]:
             found = eliminations(self.original, list(groups.values()), self.inputs)
@@ -109,7 +111,7 @@ class ChannelWidths:
         return rest if width - rest >= max(step, 1) and width > rest else 0
 
     def fitted(
-        self, widths: Widths, base: nn.Module, inputs: Sequence[torch.Tensor] | None = None
+        self, widths: Widths, base: nn.Module, inputs: Sequence[Inputs] | None = None
     ) -> nn.Module:
         """A network with these widths, whose layers are fitted again.
 
@@ -172,7 +174,7 @@ class _Costs:
     def __init__(
         self,
         net: nn.Module,
-        example: torch.Tensor,
+        example: Inputs,
         seconds: Mapping[str, float],
         lanes: int = 1,
     ) -> None:
@@ -204,7 +206,7 @@ def _lanes() -> int:
     return {"AVX512": 16, "AVX2": 8}.get(torch.backends.cpu.get_cpu_capability(), 4)
 
 
-def _places(net: nn.Module, example: torch.Tensor) -> dict[str, int]:
+def _places(net: nn.Module, example: Inputs) -> dict[str, int]:
     """How often each element of a weight is multiplied for one sample: the places of a map."""
     found: dict[str, int] = {}
 
@@ -223,5 +225,5 @@ def _places(net: nn.Module, example: torch.Tensor) -> dict[str, int]:
         if isinstance(module, layers)
     ]
     with removed_after(hooks), torch.no_grad():
-        net(example)
+        net(*arguments(example))
     return found

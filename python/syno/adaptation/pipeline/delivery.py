@@ -14,6 +14,7 @@ from functools import cached_property
 import torch
 from torch import nn
 
+from syno._util.inputs import Inputs, arguments, one_or_several, samples_of
 from syno._util.network_copy import copy_network
 from syno._util.torch_threads import torch_threads
 from syno.adaptation.pipeline.assembly import plain
@@ -67,13 +68,14 @@ class Delivery:
         return PRECISIONS if self.engine.precision == AUTO else (self.engine.precision,)
 
     @cached_property
-    def _samples(self) -> list[torch.Tensor]:
+    def _samples(self) -> list[Inputs]:
         return self._subject.inputs(CALIBRATION)
 
     @cached_property
-    def _few(self) -> list[torch.Tensor]:
+    def _few(self) -> list[Inputs]:
         """Enough samples for a network that is timed: its weights may be any."""
-        return [x for batch in self._samples for x in batch.split(1)][:SAMPLES]
+        samples = [each for batch in self._samples for each in samples_of(batch)]
+        return [one_or_several(each) for each in samples[:SAMPLES]]
 
     @cached_property
     def _original(self) -> nn.Module:
@@ -158,7 +160,7 @@ class Delivery:
                 assert made is not None
                 library = built(made.graph, INT8)
             else:
-                graph = prepare_sample(self._original, self._subject.example).graph
+                graph = prepare_sample(self._original, *arguments(self._subject.example)).graph
                 library = built(graph, self.engine.precision)
         layers = {
             name

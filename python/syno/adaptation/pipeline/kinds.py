@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, first
 from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
 from syno.measure.slots import slot_kinds
 from syno.network.placeholder import Placeholder
@@ -72,9 +73,7 @@ class Kind:
         return shapes is not None and shapes[0] == shapes[1]
 
 
-def kinds_of(
-    template: nn.Module, example: torch.Tensor, *, causal: bool = False
-) -> dict[str, Kind]:
+def kinds_of(template: nn.Module, example: Inputs, *, causal: bool = False) -> dict[str, Kind]:
     """The kinds of slots of a network, by the name of their first slot."""
     return {
         name: Kind(
@@ -87,7 +86,7 @@ def kinds_of(
             kind.params,
             causal,
         )
-        for name, kind in slot_kinds(template, example[:1]).items()
+        for name, kind in slot_kinds(template, first(example, 1)).items()
     }
 
 

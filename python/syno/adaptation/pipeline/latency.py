@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from syno._util.inputs import Inputs
 from syno._util.network_copy import copy_network
 from syno._util.torch_threads import torch_threads
 from syno.adaptation.pipeline.delivery import Delivery
@@ -30,7 +31,7 @@ class InterleavedTimer:
     """
 
     original: nn.Module
-    example: torch.Tensor
+    example: Inputs
     delivery: Delivery
     threads: int
     rounds: int

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -101,16 +103,61 @@ def candidates(
         given: further operators, as for `syno train`.
         store: whose studies give the operators on their fronts of MACs and accuracy.
     """
-    slot = next(iter(checked_slots(network.template).values()))
-    parts = (
-        _variants(named_operators(given, store=None), slot, "given"),
-        _variants(_zoo() if zoo_too else [], slot, "zoo"),
-        () if store is None else _archive(store, slot),
-        _samples(network, samples, seed),
-    )
+    named = named_operators(given, store=None), _zoo() if zoo_too else []
+    archive = [] if store is None else _archive(store)
+    parts: list[Iterable[Candidate]] = []
+    for slot in _forms(network.template):
+        parts += [_variants(named[0], slot, "given"), _variants(named[1], slot, "zoo")]
+        parts.append(_variants(archive, slot, "store"))
+    parts.append(_samples(network, samples, seed))
     found: dict[tuple[str, tuple[tuple[str, int], ...]], Candidate] = {}
+    taken: Counter[str] = Counter()
     for one in itertools.chain(*parts):
-        found.setdefault((one.text, tuple(sorted(one.sizes.items()))), one)
+        key = one.text, tuple(sorted(one.sizes.items()))
+        if key in found:
+            continue
+        taken[one.name] += 1
+        if taken[one.name] > 1:  # the same operator in the words of another kind of slot
+            one = dataclasses.replace(one, name=f"{one.name} ({taken[one.name]})")
+        found[key] = one
+    return list(found.values())
+
+
+def check_given(template: nn.Module, given: Sequence[str | Operator]) -> None:
+    """Raise a UserError for an operator of the user that fits no slot of a network.
+
+    Args:
+        template: the network with its slots, which know their shapes.
+        given: the operators.
+    """
+    forms = _forms(template)
+    for each in named_operators(given, store=None):
+        reasons = {_misfit(each, slot) for slot in forms}
+        if None in reasons:
+            continue
+        inside = " or ".join(f"[N, {', '.join(slot.sizes[0])}]" for slot in forms)
+        raise UserError(
+            f"the operator '{each.name}' fits no slot of the network\n"
+            f"  expected: an operator with weights for inputs {inside}      "
+            f"got: [{', '.join(each.operator.input)}] to [{', '.join(each.operator.output)}]"
+            + "".join(f"\n  {reason}" for reason in sorted(filter(None, reasons)))
+        )
+
+
+def _misfit(named: NamedOperator, slot: Placeholder) -> str | None:
+    """Why an operator cannot stand in a kind of slot; None if it can."""
+    try:
+        in_words_of(slot, named.operator)
+    except UserError as error:
+        return str(error).splitlines()[0]
+    return None if any(_variants([named], slot, "")) else "it has no weights that could be fitted"
+
+
+def _forms(template: nn.Module) -> list[Placeholder]:
+    """The first slot of each kind of input and output, such as maps and sequences."""
+    found: dict[tuple[tuple[str, ...], ...], Placeholder] = {}
+    for slot in checked_slots(template).values():
+        found.setdefault(tuple(map(tuple, slot.sizes)), slot)
     return list(found.values())
 
 
@@ -163,8 +210,9 @@ def name_with_sizes(name: str, sizes: Mapping[str, int]) -> str:
     return f"{name}[{shown}]" if shown else name
 
 
-def _archive(store: Store, slot: Placeholder) -> Iterator[Candidate]:
+def _archive(store: Store) -> list[NamedOperator]:
     """The operators on the fronts of MACs and quality of all studies."""
+    found = []
     for record in store.studies():
         summary = store.summary(record)
         points = [
@@ -177,8 +225,8 @@ def _archive(store: Store, slot: Placeholder) -> Iterator[Candidate]:
                 continue
             specification = read_specification(record.specification)
             operator = Operator.from_text(trial.text, specification)
-            named = NamedOperator(operator.structure[:8], operator, {})
-            yield from _variants([named], slot, "store")
+            found.append(NamedOperator(operator.structure[:8], operator, {}))
+    return found
 
 
 def _samples(network: Network, count: int, seed: int) -> Iterator[Candidate]:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, first, samples_in
 from syno.adaptation.activations import Activations, bytes_of, record
 
 _MIB = 1 << 20
@@ -27,7 +28,7 @@ class Recorder(Mapping[str, Activations]):
     def __init__(
         self,
         net: Callable[[], nn.Module],
-        inputs: Callable[[], list[torch.Tensor]],
+        inputs: Callable[[], list[Inputs]],
         most_bytes: int,
     ) -> None:
         self._net, self._inputs, self._most = net, inputs, most_bytes
@@ -61,8 +62,8 @@ class Recorder(Mapping[str, Activations]):
     def _needs(self) -> dict[str, int]:
         if self._need is None:
             batches = self._inputs()
-            self._count = sum(len(batch) for batch in batches)
-            self._need = bytes_of(self._net(), batches[0][:1])
+            self._count = sum(samples_in(batch) for batch in batches)
+            self._need = bytes_of(self._net(), first(batches[0], 1))
         return self._need
 
     def _recorded(self, slot: str) -> dict[str, Activations]:

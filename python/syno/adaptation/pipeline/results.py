@@ -15,9 +15,9 @@ from syno.store.objective import Objective
 from syno.study.fronts import LATENCY
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
 
+    from syno._util.inputs import Inputs
     from syno.engines.compare import EngineComparison
     from syno.engines.engine import Outputs
     from syno.inference.quantization.network import QuantizedNetwork
@@ -180,11 +180,9 @@ class AdaptationResults:
     settings: Mapping[str, object] = field(default_factory=dict, repr=False)
     environment: Mapping[str, object] = field(default_factory=dict, repr=False)
     original_net: nn.Module | None = field(default=None, repr=False)
-    example: torch.Tensor | None = field(default=None, repr=False)
-    samples: Sequence[torch.Tensor] = field(default=(), repr=False)
-    score: Callable[[Callable[[torch.Tensor], Outputs]], float] | None = field(
-        default=None, repr=False
-    )
+    example: Inputs | None = field(default=None, repr=False)
+    samples: Sequence[Inputs] = field(default=(), repr=False)
+    score: Callable[[Callable[..., Outputs]], float] | None = field(default=None, repr=False)
     engines: EngineComparison | None = field(default=None, repr=False)
 
     def __str__(self) -> str:

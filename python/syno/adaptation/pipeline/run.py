@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-import torch
 from torch import nn
 
 from syno._util.errors import UserError, first_line
+from syno._util.inputs import Inputs, first, samples_in
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.budget import Budget
@@ -220,15 +220,16 @@ class AdaptationRun:
         return [Candidate(**row) for row in rows]
 
     @property
-    def refitting(self) -> list[torch.Tensor]:
+    def refitting(self) -> list[Inputs]:
         """Inputs for which the operators of a chosen network are fitted again; may be empty."""
         if not self.options.refit:
             return []
-        found, left = [], self.recorded.samples
+        found: list[Inputs] = []
+        left = self.recorded.samples
         for batch in self.subject.inputs(self.options.fit_images):
             if left > 0:
-                found.append(batch[:left])
-                left -= len(batch)
+                found.append(first(batch, left))
+                left -= samples_in(batch)
         return found
 
     def _selector(

@@ -16,10 +16,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs
 from syno.adaptation.pipeline.assembly import Narrow, assembled
 from syno.adaptation.pipeline.channel_widths import Widths
 from syno.adaptation.pipeline.goals import SLOTS, TIMES, Goal
@@ -147,7 +147,7 @@ class Selector:
     def select(
         self,
         goals: Sequence[Goal],
-        refit: Sequence[torch.Tensor],
+        refit: Sequence[Inputs],
         over: Callable[[], bool],
     ) -> Selected:
         """The network for limits on some resources; measured, and chosen again if that is off.
@@ -237,7 +237,7 @@ class Selector:
     def _found(
         self,
         goals: Sequence[Goal],
-        refit: Sequence[torch.Tensor],
+        refit: Sequence[Inputs],
         over: Callable[[], bool],
     ) -> Selected:
         best: Selected | None = None
@@ -275,7 +275,7 @@ class Selector:
         return self._keeps(best, goals) and distance >= (1.0 - _NEARER) * best.distance
 
     def _network(
-        self, choice: Mapping[str, str], widths: Widths, refit: Sequence[torch.Tensor] = ()
+        self, choice: Mapping[str, str], widths: Widths, refit: Sequence[Inputs] = ()
     ) -> nn.Module:
         return assembled(
             self._subject,

@@ -105,10 +105,12 @@ def checked_source(given: AdaptationArguments) -> AdaptationSource:
     if given.where is not None:
         if not isinstance(module, nn.Module):
             raise UserError("'where' is for a network; a model by name has its own slots")
-        module = substitute(module, given.where, given.example_input)
+        if given.example_input is not None:
+            module = substitute(module, given.where, given.example_input)
+    where = given.where if given.example_input is None else None
     if isinstance(module, nn.Module) and slots(module):
         checked_originals(module)
-    own = given.custom_data(data)
+    own = given.custom_data(data, module)
     if given.distance is not None and (own is None or not callable(given.distance)):
         raise UserError(
             "'distance' is a function of a network's outputs and of the original's, for custom data"
@@ -117,7 +119,7 @@ def checked_source(given: AdaptationArguments) -> AdaptationSource:
         )
     if own is not None:
         found = _checked_fidelity(given.fidelity, _USUAL["custom"], {})
-        network = Network.custom(module, own, seed)  # type: ignore[arg-type]
+        network = Network.custom(module, own, seed, where)  # type: ignore[arg-type]
         name = type(module).__name__.lower()
         label = f"{name}-{own.name}"
         return AdaptationSource(label, network, own, found, distance=given.distance)
@@ -129,7 +131,14 @@ def checked_source(given: AdaptationArguments) -> AdaptationSource:
     if isinstance(module, str):
         network = Network.named(module, model_options, loaded, seed, size=size, context=context)
     else:
-        network = Network.given(module, loaded, seed, size=size, context=context)  # type: ignore[arg-type]
+        network = Network.given(
+            module,  # type: ignore[arg-type]
+            loaded,
+            seed,
+            size=size,
+            context=context,
+            where=where,
+        )
     label = model or type(module).__name__.lower()
     return AdaptationSource(
         f"{label}-{loaded.name if not isinstance(loaded, Records) else loaded.folder.name}",

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import torch
 from torch import nn
-from torch.utils._pytree import tree_map_only
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, Targets, arguments, first, samples_in, samples_of
 from syno._util.network_copy import copy_network
 from syno.adaptation.slots import refresh_batch_norm
 from syno.data import DataSet, Records, TextData
@@ -25,7 +25,7 @@ from syno.train.checkpoint import tensor_bytes
 from syno.train.custom import class_dimension
 from syno.train.distillation import Distance, distance_of
 
-Batch = tuple[torch.Tensor, torch.Tensor]
+Batch = tuple[Inputs, Targets]
 # Images for the statistics of batch normalization of a network with other operators.
 _REFRESH = 512
 # Tokens of a sample of text.
@@ -90,7 +90,7 @@ class AdaptationSubject:
                 return None
             inputs, targets = next(self.task.validation())
             with torch.no_grad():
-                return class_dimension(self.original(inputs), targets)
+                return class_dimension(self.original(*arguments(inputs)), targets)
         return -1 if isinstance(self.data, TextData) else 1
 
     @property
@@ -98,15 +98,16 @@ class AdaptationSubject:
         """Whether `share_right` says how good a network is."""
         return self.objective is ACCURACY and self.dimension == 1
 
-    def inputs(self, count: int) -> list[torch.Tensor]:
+    def inputs(self, count: int) -> list[Inputs]:
         """So many inputs of the training split, as the network sees them in a training.
 
         A sample of text is a number of tokens (`_TOKENS`), and an input as many samples as it has.
         """
-        found, left = [], self._inputs_of(count)
+        found: list[Inputs] = []
+        left = self._inputs_of(count)
         for inputs, _, _ in self.task.batches(0, 0):
-            found.append(inputs[:left])
-            left -= len(found[-1])
+            found.append(first(inputs, left))
+            left -= samples_in(found[-1])
             if left <= 0:
                 break
         return found
@@ -118,20 +119,14 @@ class AdaptationSubject:
 
     def validation(self, count: int | None) -> Iterator[Batch]:
         """The first samples of the validation split, as in `inputs`; None for all."""
-        left = math.inf if count is None else self._inputs_of(count)
-        for inputs, targets in self.task.validation():
-            if left <= 0:
-                return
-            part = int(min(left, len(inputs)))
-            yield inputs[:part], targets[:part]
-            left -= part
+        return self.task.validation(None if count is None else self._inputs_of(count))
 
     def refresh(self, net: nn.Module) -> None:
         """Compute the statistics of batch normalization of a network again."""
         refresh_batch_norm(net, self._refreshing)
 
     @cached_property
-    def _refreshing(self) -> list[torch.Tensor]:
+    def _refreshing(self) -> list[Inputs]:
         return self.inputs(_REFRESH)
 
     def quality(self, net: nn.Module, count: int | None) -> Quality:
@@ -143,31 +138,34 @@ class AdaptationSubject:
         try:
             with torch.inference_mode():
                 for place, (inputs, targets) in enumerate(self.validation(count)):
-                    scores = net(inputs)
+                    scores = net(*arguments(inputs))
                     loss, _ = self.task.loss(scores, targets)
-                    lost += len(inputs) * float(loss)
-                    distance += len(inputs) * self._distance(scores, inputs, place)
-                    seen += len(inputs)
+                    samples = samples_in(inputs)
+                    lost += samples * float(loss)
+                    distance += samples * self._distance(scores, inputs, place)
+                    seen += samples
         finally:
             net.train(training)
         return Quality(lost / seen, distance / seen)
 
-    def _distance(self, scores: Outputs, inputs: torch.Tensor, place: int) -> float:
+    def _distance(self, scores: Outputs, inputs: Inputs, place: int) -> float:
+        samples = samples_in(inputs)
         count, wanted = self._wanted.get(place, (0, None))
-        if count < len(inputs):
-            count, wanted = self._wanted[place] = len(inputs), self.original(inputs)
-        if count > len(inputs):
-            wanted = tree_map_only(torch.Tensor, lambda of_batch: of_batch[: len(inputs)], wanted)
+        if count < samples:
+            wanted = self.original(*arguments(inputs))
+            count, self._wanted[place] = samples, (samples, wanted)
+        if count > samples:
+            wanted = first(wanted, samples)
         return float(distance_of(scores, wanted, self.dimension, function=self.distance))
 
-    def share_right(self, run: Callable[[torch.Tensor], Outputs]) -> float:
-        """The accuracy of what takes one sample at a time, on the first samples of the validation
-        split."""
+    def share_right(self, run: Callable[..., Outputs]) -> float:
+        """The accuracy of what takes the arguments of one sample at a time, on the first samples of
+        the validation split."""
         right, seen = 0.0, 0
         with torch.inference_mode():
             for inputs, targets in self.validation(_SCORED):
-                for one, target in zip(inputs, targets, strict=True):
-                    scores = run(one[None])
+                for one, target in zip(samples_of(inputs), targets, strict=True):
+                    scores = run(*one)
                     assert isinstance(scores, torch.Tensor)
                     right += float((scores.argmax(1) == target).float().mean())
                     seen += 1

@@ -178,8 +178,8 @@ def load(path):
             program.run_decompositions(parts),
             dynamo=True,
             verbose=False,
-            input_names=_names("x", len(signature.user_inputs)),
-            output_names=_names("y", len(signature.user_outputs)),
+            input_names=tensor_names("x", len(signature.user_inputs)),
+            output_names=tensor_names("y", len(signature.user_outputs)),
             custom_translation_table=translations,
         )
         if made is None:
@@ -247,7 +247,7 @@ def load(path):
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 
 
-def _names(name: str, count: int) -> list[str]:
+def tensor_names(name: str, count: int) -> list[str]:
     """Names of tensors; a single one has no number."""
     return [name] if count == 1 else [f"{name}{number}" for number in range(count)]
 

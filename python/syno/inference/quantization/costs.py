@@ -9,6 +9,7 @@ import torch
 from torch import fx, nn
 from torch.utils._pytree import tree_leaves
 
+from syno._util.inputs import Inputs, arguments
 from syno._util.network_copy import copy_network
 from syno._util.trial_calls import relative_square
 from syno.inference.layer import TracedLayer
@@ -17,7 +18,6 @@ from syno.inference.library.load import NetworkLibrary, StepSeconds
 from syno.inference.passes.layers import layers_of
 from syno.inference.precision import BFLOAT16, FLOAT32, INT8
 from syno.inference.quantization.network import QuantizedNetwork, quantized
-from syno.network.calibration import Batch, inputs_of
 
 # Calls of each library that the times of its steps are the least of.
 _CALLS = 24
@@ -71,10 +71,10 @@ def costs_of(
 
 
 def step_seconds(
-    libraries: Mapping[str, NetworkLibrary], x: Batch, threads: int, *, calls: int = _CALLS
+    libraries: Mapping[str, NetworkLibrary], x: Inputs, threads: int, *, calls: int = _CALLS
 ) -> dict[str, list[StepSeconds]]:
     """Of each library its steps, with the least of their seconds in so many calls in turns."""
-    arrays = [each.numpy() for each in inputs_of(x)]
+    arrays = [each.numpy() for each in arguments(x)]
     found: dict[str, list[StepSeconds]] = {}
     for _ in range(calls):
         for name, library in libraries.items():

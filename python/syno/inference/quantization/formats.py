@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 import torch
 from torch import nn
 
+from syno._util.inputs import Inputs, samples_of
 from syno.data import progress
 from syno.inference.library.built import built
 from syno.inference.library.load import NetworkLibrary
@@ -22,7 +23,6 @@ from syno.inference.quantization.network import (
     in_formats,
     quantized,
 )
-from syno.network.calibration import Batch, samples_of
 from syno.network.choice import Choices
 
 MOST_ERROR = 0.05
@@ -34,7 +34,7 @@ _CALLS = 48
 
 
 def with_formats(
-    net: nn.Module, batches: Sequence[Batch], *, keep: Sequence[str], most_error: float
+    net: nn.Module, batches: Sequence[Inputs], *, keep: Sequence[str], most_error: float
 ) -> QuantizedNetwork:
     """`syno.quantize` with a format for each layer.
 

@@ -12,6 +12,7 @@ from torch import fx, nn
 from torch.utils._pytree import tree_map, tree_map_only
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments, samples_of
 from syno._util.network_copy import copy_network
 from syno._util.tables import Table
 from syno._util.trial_calls import relative_square, tensors_of
@@ -20,7 +21,6 @@ from syno.inference.precision import BFLOAT16, INT8, PRECISIONS
 from syno.inference.prepare import prepare_sample
 from syno.inference.quantization.choose import Chosen, Recorder
 from syno.inference.trace import module_name
-from syno.network.calibration import Batch, inputs_of, samples_of
 
 # Samples that errors are computed for.
 SAMPLES = 8
@@ -130,7 +130,7 @@ def _outline(x: torch.Tensor) -> torch.Tensor:
 
 def quantized(
     net: nn.Module,
-    batches: Iterable[Batch],
+    batches: Iterable[Inputs],
     *,
     keep: Sequence[str] = (),
     formats: Formats | None = None,
@@ -145,7 +145,7 @@ def quantized(
     """
     batches = iter(batches)
     first = next(batches)
-    graph = prepare_sample(net, *inputs_of(first)).graph
+    graph = prepare_sample(net, *arguments(first)).graph
     macs = {
         str(node.target): layer.computation.operator.macs(layer.computation.binding)
         for node, layer in layers_of(graph).items()
@@ -196,7 +196,7 @@ def _apply(
 
 def in_formats(
     net: nn.Module,
-    batches: Iterable[Batch],
+    batches: Iterable[Inputs],
     formats: Mapping[str, str],
     *,
     keep: Sequence[str] = (),

@@ -10,17 +10,18 @@ from torch import nn
 from syno._util.arguments import checked, real, text, texts
 from syno._util.checks import shown
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs
 from syno._util.tensors import check_network
 from syno.inference.precision import AUTO, INT8
 from syno.inference.quantization.formats import MOST_ERROR, with_formats
 from syno.inference.quantization.network import QuantizedNetwork, quantized
-from syno.network.calibration import Batch, checked_inputs
+from syno.network.calibration import checked_inputs
 
 
 @checked(keep=texts, formats=text, most_error=real)
 def quantize(
     net: nn.Module,
-    calibration: Iterable[Batch],
+    calibration: Iterable[Inputs],
     *,
     keep: Sequence[str] = (),
     formats: str = INT8,

@@ -13,6 +13,7 @@ from torch import nn
 from syno._util import checks
 from syno._util.arguments import flag
 from syno._util.errors import UserError, first_line
+from syno._util.inputs import Inputs, arguments, shown, tensors_in
 from syno._util.tensors import dense, described
 from syno.data.custom import (
     CustomData,
@@ -22,7 +23,7 @@ from syno.data.custom import (
     custom_data,
     custom_evaluation,
 )
-from syno.network.surgery import recorded_example, takes_several_inputs
+from syno.network.surgery import recorded_example
 from syno.store import Outcome
 from syno.store.documents import MetricDocument
 from syno.store.records import OK, REJECTED
@@ -43,7 +44,7 @@ def custom(
     metric: object = None,
     maximize: bool = True,
     evaluate: object = None,
-    example_input: torch.Tensor | None = None,
+    example_input: Inputs | None = None,
 ) -> CustomData | CustomEvaluation | None:
     """Make custom data, or a custom evaluation, of the arguments of `syno.search`.
 
@@ -88,6 +89,7 @@ def custom(
         loss=loss,  # type: ignore[arg-type]  # it is checked there
         metric=metric,  # type: ignore[arg-type]
         maximize=maximize,
+        net=net,
     )
 
 
@@ -98,28 +100,24 @@ def metric_document(data: CustomData | CustomEvaluation | None) -> MetricDocumen
     return {"name": data.metric.name, "maximize": data.metric.maximize}
 
 
-def _given_example(net: nn.Module | str | None, given: torch.Tensor | None) -> torch.Tensor:
+def _given_example(net: nn.Module | str | None, given: Inputs | None) -> Inputs:
     """Return the example input of a custom evaluation: the given one, or that of `substitute`.
 
     Raises:
-        UserError: if there is none, or the network takes several inputs.
+        UserError: if there is none.
     """
-    if isinstance(net, nn.Module) and takes_several_inputs(net):
-        raise UserError(
-            f"the network {type(net).__name__} takes several inputs, and a search measures the "
-            "latency with one tensor\n"
-            "  what to do: search a module around it that takes one tensor and splits it, such as "
-            "net(x[:, :3], x[:, 3:])"
-        )
     found = given
     if found is None and isinstance(net, nn.Module):
         found = recorded_example(net)
     if found is None:
         raise UserError(
             "'evaluate' needs an input of the network, with which its latency is measured\n"
-            "  what to do: pass example_input=, such as torch.zeros(1, 3, 32, 32)"
+            "  what to do: pass example_input=, such as torch.zeros(1, 3, 32, 32), or a tuple of "
+            "several"
         )
-    return dense("'example_input'", found)
+    for each in arguments(found):
+        dense("'example_input'", each)
+    return found
 
 
 def custom_fidelity(
@@ -235,7 +233,8 @@ def _check_metric(function: MetricFunction, name: str, outputs: Outputs, data: C
 def _function_failed(what: str, error: Exception, outputs: Outputs, data: CustomData) -> UserError:
     return UserError(
         f"{what} fails on what the network gives: {_in_words(error)}\n"
-        f"  outputs: {_shown(outputs)}      targets of '{data.name}': {_shown(data.targets)}"
+        f"  outputs: {_described(outputs)}      targets of '{data.name}': "
+        f"{_described(data.targets)}"
     )
 
 
@@ -245,7 +244,7 @@ def _in_words(error: Exception) -> str:
     return first_line(error) if plain else f"{type(error).__name__}: {first_line(error)}"
 
 
-def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Outputs:
+def checked_run(net: nn.Module, example: Inputs, source: str) -> Outputs:
     """Return what a network gives for an example in evaluation mode.
 
     Raises:
@@ -263,7 +262,7 @@ def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Outputs:
     net.eval()
     try:
         with torch.no_grad():
-            return net(example)
+            return net(*arguments(example))
     except UserError:
         raise
     except Exception as error:  # whatever a network of the user raises
@@ -271,10 +270,10 @@ def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Outputs:
         if last:
             name, module, inputs = last[-1]
             kind = str(module).partition("\n")[0]
-            where = f"\n  layer '{name}', {kind}, gets {', '.join(map(_shown, inputs))}"
+            where = f"\n  layer '{name}', {kind}, gets {', '.join(map(_described, inputs))}"
         raise UserError(
             f"the network {type(net).__name__} does not take the samples of {source}\n"
-            f"  a batch of samples: {_shown(example)}{where}\n  {_in_words(error)}"
+            f"  a batch of samples: {_described(example)}{where}\n  {_in_words(error)}"
             + _advice(example)
         ) from error
     finally:
@@ -284,9 +283,9 @@ def checked_run(net: nn.Module, example: torch.Tensor, source: str) -> Outputs:
             module.training = training
 
 
-def _advice(example: torch.Tensor) -> str:
+def _advice(example: Inputs) -> str:
     """What to do about samples of another type than that of weights."""
-    if example.is_floating_point() and example.dtype != torch.float32:
+    if any(x.is_floating_point() and x.dtype != torch.float32 for x in arguments(example)):
         return (
             "\n  what to do: give samples of float32, as in TensorDataset(inputs.float(), targets)"
         )
@@ -369,7 +368,8 @@ def check_baseline(data: object, training: TrainingOutcome) -> None:
         )
 
 
-def _shown(value: object) -> str:
+def _described(value: object) -> str:
     if isinstance(value, torch.Tensor):
-        return f"{list(value.shape)} {str(value.dtype).removeprefix('torch.')}"
-    return type(value).__name__
+        return shown(value)
+    kind = type(value).__name__
+    return f"{kind} of {shown(value)}" if tensors_in(value) else kind

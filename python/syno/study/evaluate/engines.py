@@ -14,6 +14,7 @@ from torch import nn
 
 from syno import inference, options
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments, mapped
 from syno._util.network_copy import copy_network
 from syno._util.torch_threads import torch_threads
 from syno.codegen.native import no_compiler
@@ -72,12 +73,10 @@ class SharedCompilation:
         self._example = network.inputs(1)
         with torch.inference_mode(False):
             net = network.original().eval()
-            self._outline = Outline(net, (self._example,))
+            self._outline = Outline(net, arguments(self._example))
             self._original = inference.compile(net, self._example)
 
-    def prepared(
-        self, net: nn.Module, x: torch.Tensor, *, is_original: bool
-    ) -> Callable[[], object]:
+    def prepared(self, net: nn.Module, x: Inputs, *, is_original: bool) -> Callable[[], object]:
         """Return a function that runs a network, compiled.
 
         Args:
@@ -89,10 +88,11 @@ class SharedCompilation:
             compiled = self._original
         else:
             with torch.inference_mode(False):
-                inputs = (x.clone(),)
+                inputs = arguments(mapped(torch.clone, x))
                 graph = prepare(net, inputs, batch=True, outline=self._outline)
                 compiled = compile_prepared(net, inputs, graph)
-        return lambda: compiled(x)
+        given = arguments(x)
+        return lambda: compiled(*given)
 
     @contextlib.contextmanager
     def compiling(self, net: nn.Module) -> Iterator[None]:
@@ -150,7 +150,7 @@ def kernels(net: nn.Module, wanted: str, note: Callable[[str], object]) -> Itera
 
 
 def rivals(
-    net: nn.Module, example: torch.Tensor, *, threads: int, repeats: int, warmup: int
+    net: nn.Module, example: Inputs, *, threads: int, repeats: int, warmup: int
 ) -> dict[str, EngineTime]:
     """Measure a network in the engines of others that are installed.
 

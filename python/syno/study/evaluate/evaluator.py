@@ -401,7 +401,7 @@ class NetworkEvaluator:
                 repeats=self.timing.repeats,
                 warmup=self.timing.warmup,
                 threads=self.timing.threads,
-                tokens=self.network.vocabulary,
+                example=self.network.inputs(1),
                 prepare=self._prepare(name, original),
             )
             return _Timed(found, name)

@@ -107,7 +107,7 @@ def _parts(argument: object) -> dict[str, object]:
     return {
         f"the data set '{argument.name}'": argument.train,
         "the data set for validation": argument.validation,
-        "the collate_fn of the DataLoader": argument.collate,
+        "the collate_fn of the DataLoader": argument.batching.collate,
         "the loss": argument.loss,
         f"the metric '{argument.metric.name}'": argument.metric.function,
     }

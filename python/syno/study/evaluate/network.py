@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -11,24 +11,27 @@ from torch import nn
 
 from syno._util import numbers
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs, arguments
 from syno._util.network_copy import copy_network
 from syno._util.tensors import check_network
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, CustomEvaluation
 from syno.network import models
 from syno.network.layers import (
+    LayerFilter,
     LayerReport,
     LayerRow,
     is_small_map,
 )
 from syno.network.placeholder import Placeholder, checked_slots, slots
 from syno.network.substitute import layer_report, replace, substitute
-from syno.network.surgery import sample_shape, weight_params
+from syno.network.surgery import count_macs, sample_shape, weight_params
 from syno.operators.layer import Layer
 from syno.operators.operator import Operator
 from syno.study.evaluate.custom import checked_fit, checked_run
-from syno.study.evaluate.weights import NetworkShape
+from syno.study.evaluate.weights import NetworkShape, form_of
 
+Where = LayerFilter | Sequence[LayerFilter] | None
 # The variable of positions in the slots of language models.
 _SEQUENCE = "seq_len"
 # Layers with less than this share of the MACs are not worth a remark.
@@ -45,16 +48,18 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def with_slots(net: nn.Module, example: torch.Tensor) -> nn.Module:
-    """Return a copy of a network whose slots know the sizes of their feature maps.
+def with_slots(net: nn.Module, example: Inputs, where: Where = None) -> nn.Module:
+    """Return a copy of a network whose slots know the sizes of their feature maps, and its MACs.
 
-    A network without slots gets those of `syno.substitute`.
+    where: the layers that become slots; None for those of `syno.substitute`, if there are no slots.
     """
     template = copy_network(net).eval()
-    if not slots(template):
-        return substitute(template, example_input=example)
+    if where is not None or not slots(template):
+        return substitute(template, where, example)
     with torch.no_grad():
-        template(example)
+        template(*arguments(example))
+    if layer_report(template).macs is None:
+        count_macs(template, example)
     return template
 
 
@@ -64,7 +69,9 @@ class Network:
     All copies have the same initial weights, so that results differ because of the operators only.
     The weights of an operator are initialized with `seed`.
 
+    input_shape: of one sample; of the first input where there are several.
     vocabulary: the number of tokens of a network that reads tokens; None for other inputs.
+    samples: some samples of a network of several inputs.
     shape: what a model by name is built with.
     causal: whether operators must not read later positions.
     macs, params: the MACs for one sample and the parameters of all layers that operators replace.
@@ -82,6 +89,7 @@ class Network:
         vocabulary: int | None = None,
         causal: bool | None = None,
         classes: int | None = None,
+        samples: tuple[torch.Tensor, ...] | None = None,
     ) -> None:
         found = checked_slots(template)
         bare = [name for name, slot in found.items() if slot.original is None]
@@ -99,6 +107,9 @@ class Network:
             "classes": classes,
             "vocabulary": vocabulary,
         }
+        if samples is not None:
+            self.shape["inputs"] = [form_of(each[:1]) for each in samples]
+        self._samples = samples
         self.causal = vocabulary is not None if causal is None else causal
         self._seed = seed
         self._names = set(found)
@@ -174,8 +185,11 @@ class Network:
         *,
         size: int | None = None,
         context: int | None = None,
+        where: Where = None,
     ) -> Network:
         """Wrap a network of the user. If it has no slots, it gets those of `syno.substitute`.
+
+        where: the layers that become slots.
 
         Raises:
             UserError: if the network is not a module, and for a network for text without slots or
@@ -188,14 +202,15 @@ class Network:
             )
         shape, vocabulary = _input_of(dataset, size, context)
         example = torch.zeros(1, *shape, dtype=torch.float32 if vocabulary is None else torch.long)
-        if not slots(net):
-            if vocabulary is not None:
+        if where is not None or not slots(net):
+            if vocabulary is not None and where is None:
                 raise UserError(
                     f"the network {type(net).__name__} for text has no slots\n"
                     "  what to do: syno.substitute(net, where=syno.linear(name=...), "
                     "example_input=...) replaces its projections with slots"
                 )
-            return cls(with_slots(net, example), shape, seed)
+            template = with_slots(net, example, where)
+            return cls(template, shape, seed, vocabulary=vocabulary)
         sample = sample_shape(net)
         if vocabulary is None and sample is not None and sample[1:] != shape[1:]:
             here, there = ("x".join(map(str, each[1:])) for each in (shape, sample))
@@ -210,11 +225,16 @@ class Network:
 
     @classmethod
     def custom(
-        cls, net: nn.Module | str, data: CustomData | CustomEvaluation, seed: int
+        cls,
+        net: nn.Module | str,
+        data: CustomData | CustomEvaluation,
+        seed: int,
+        where: Where = None,
     ) -> Network:
         """Wrap a network of the user for custom data, whose samples it must take.
 
-        A network without slots gets those of `syno.substitute`. It is causal if it gives something
+        A network without slots gets those of `syno.substitute`; where: the layers that become
+        slots. It is causal if it gives something
         for each token, and what it gives does not depend on later tokens.
 
         Raises:
@@ -234,14 +254,24 @@ class Network:
             checked_fit(net, data)
         else:
             checked_run(net, example, "example_input")
-        template = with_slots(net, example)
-        tokens = None if example.is_floating_point() else int(example.max()) + 1
-        causal = tokens is not None and _is_causal(template, example)
-        shape = tuple(example.shape[1:])
+        template = with_slots(net, example, where)
+        first = arguments(example)[0]
+        causal = not first.is_floating_point() and _is_causal(template, arguments(example))
+        shape = tuple(first.shape[1:])
+        if isinstance(example, tuple):
+            return cls(template, shape, seed, causal=causal, samples=example)
+        tokens = None if first.is_floating_point() else int(first.max()) + 1
         return cls(template, shape, seed, vocabulary=tokens, causal=causal)
 
-    def inputs(self, batch: int) -> torch.Tensor:
-        """Return fixed random inputs of shape [batch, ...]: values of variance 1, or token ids."""
+    def inputs(self, batch: int) -> Inputs:
+        """Return fixed inputs of shape [batch, ...].
+
+        One input is random: values of variance 1, or token ids. Several are those of samples, since
+        the network may not take any masks or numbers.
+        """
+        if self._samples is not None:
+            places = torch.arange(batch) % len(self._samples[0])
+            return tuple(each[places] for each in self._samples)
         random = torch.Generator().manual_seed(0)
         shape = (batch, *self.input_shape)
         if self.vocabulary is None:
@@ -318,10 +348,10 @@ class Network:
             return None
         names = ", ".join(row.name for row in rows[:2])
         names += f" and {len(rows) - 2} more" if len(rows) > 2 else ""
-        height, width = self.input_shape[-2:]
+        size = "x".join(map(str, self.input_shape[1:]))
         return (
-            f"no operator can replace {names}, which have {share:.0%} of the MACs: at {height}x"
-            f"{width} pixels, their feature maps are too small ({rows[0].reason}); a larger "
+            f"no operator can replace {names}, which have {share:.0%} of the MACs: at {size} "
+            f"pixels, their feature maps are too small ({rows[0].reason}); a larger "
             "resolution (--resolution, or a larger example input) makes them replaceable"
         )
 
@@ -349,15 +379,19 @@ def future_read(slot: Placeholder, operator: Operator, binding: Mapping[str, int
     return None if found is None else f"not causal along {_SEQUENCE}: {found}"
 
 
-def _is_causal(net: nn.Module, tokens: torch.Tensor) -> bool:
-    """Whether no output of a position depends on a later token; False if there are none."""
+def _is_causal(net: nn.Module, inputs: tuple[torch.Tensor, ...]) -> bool:
+    """Whether no output of a position depends on a later token; False if there are none.
+
+    inputs: token ids first.
+    """
+    tokens, *rest = inputs
     if tokens.dim() != 2 or tokens.shape[1] < 2:
         return False
     net = copy_network(net).eval()
     other = tokens.clone()
     other[:, -1] = (other[:, -1] + 1) % max(int(tokens.max()) + 1, 2)
     with torch.no_grad():
-        first, second = net(tokens), net(other)
+        first, second = net(tokens, *rest), net(other, *rest)
     if not isinstance(first, torch.Tensor) or first.shape[:2] != tokens.shape:
         return False
     return bool(torch.allclose(first[:, :-1], second[:, :-1], rtol=1e-4, atol=1e-5))

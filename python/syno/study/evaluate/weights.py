@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from syno._util.declaration import restored
 from syno._util.errors import UserError
@@ -20,6 +20,7 @@ from syno.store import Store, StudyRecord
 from syno.store.records import BASELINE, digest
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 _ENDING = ".safetensors"
@@ -28,12 +29,25 @@ _DIGITS = 32
 _FORMAT = "syno weights 1"
 
 
+class InputForm(TypedDict):
+    """One of several inputs: its shape with a batch of 1, its type, and where it is no real number,
+    the values of an example: a network may fail on others, such as a mask without any element."""
+
+    shape: list[int]
+    type: str
+    values: list[int] | None
+
+
 class NetworkShape(TypedDict):
-    """How a network is built: its input without the batch, its classes, and its tokens."""
+    """How a network is built: its input without the batch, its classes, and its tokens.
+
+    inputs: of a network of several.
+    """
 
     input_shape: list[int]
     classes: int | None
     vocabulary: int | None
+    inputs: NotRequired[list[InputForm]]
 
 
 class Weights:
@@ -91,6 +105,27 @@ class Weights:
             raise UserError(
                 f"cannot delete weights in '{self.folder}': {error.strerror}"
             ) from error
+
+
+def form_of(x: torch.Tensor) -> InputForm:
+    """Describe one of several inputs by an example with a batch of 1."""
+    values = None if x.is_floating_point() else [int(each) for each in x.flatten().tolist()]
+    return {
+        "shape": list(x.shape),
+        "type": str(x.dtype).removeprefix("torch."),
+        "values": values,
+    }
+
+
+def input_of(form: InputForm) -> torch.Tensor:
+    """Return an input of a form: zeros, or the values of the example."""
+    import torch
+
+    kind = getattr(torch, form["type"])
+    values = form["values"]
+    if values is None:
+        return torch.zeros(form["shape"], dtype=kind)
+    return torch.tensor(values).reshape(form["shape"]).to(kind)
 
 
 def file_name(key: str | None, seed: int) -> str:

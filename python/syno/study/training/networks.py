@@ -108,4 +108,6 @@ def trained(
         raise UserError(f"the training failed: {outcome.reason}")
     if outcome.accuracy is not None:
         say(f"validation accuracy: {outcome.accuracy:.1%}")
-    return net, torch.zeros_like(retraining.network.inputs(1))
+    example = retraining.network.inputs(1)
+    assert isinstance(example, torch.Tensor)  # models by name have one input
+    return net, torch.zeros_like(example)

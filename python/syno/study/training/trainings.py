@@ -199,11 +199,11 @@ class Trainings:
         if self.own is not None:
             return Network.custom(self.net or self.title, self.own, seed)
         assert not isinstance(self.dataset, (CustomData, CustomEvaluation))
-        amount = {"size": self.fidelity.resolution, "context": self.fidelity.context}
+        size, context = self.fidelity.resolution, self.fidelity.context
         options = self.options.model_options
         if self.net is not None:
-            return Network.given(self.net, self.dataset, seed, **amount)
-        return Network.named(self.title, options, self.dataset, seed, **amount)
+            return Network.given(self.net, self.dataset, seed, size=size, context=context)
+        return Network.named(self.title, options, self.dataset, seed, size=size, context=context)
 
     @property
     def title(self) -> str:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError
+from syno._util.inputs import Inputs
 from syno.codegen import emitters
 from syno.engines.engine import Engine
 from syno.inference.layer import TracedLayer
@@ -38,14 +39,13 @@ class TvmLayer(Engine):
         """Return None, or what is missing: the package, or its tuner."""
         return emitters.get(_TVM).available() or tvm_schedules.missing()
 
-    def prepare(
-        self, net: nn.Module, example: torch.Tensor, threads: int
-    ) -> Callable[[], torch.Tensor]:
+    def prepare(self, net: nn.Module, example: Inputs, threads: int) -> Callable[[], torch.Tensor]:
         """Return a function that runs the tuned layer.
 
         Raises:
             UserError: the network is more than one operator, or the search fails.
         """
+        assert isinstance(example, torch.Tensor)  # a layer has one input
         layer = _single_layer(net, example)
         operator, binding = layer.computation.operator, dict(layer.computation.binding)
         if operator.batch is not None:
