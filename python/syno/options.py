@@ -259,6 +259,9 @@ class AdaptOptions(Options):
     widths: bool = option(
         "Give a network fewer channels where its outputs stay nearer than with operators.", True
     )
+    blocks: bool = option(
+        "Leave out whole blocks where that makes a network nearest to the original.", True
+    )
     refit: bool = option("Fit the operators of a chosen network again, behind each other.", True)
     kernels: str | None = option(
         "What computes operators during the fine-tuning: PyTorch, or compiled C++.",

@@ -13,6 +13,7 @@ from syno.store import Store
 
 QUICK = (
     "--no-widths",
+    "--no-blocks",
     *("--no-zoo", "--samples", "0", "--mutations", "0", "--keep", "2"),
     *("--fit-images", "64", "--score-images", "64"),
     *("--engine", "eager", "--kernels", "eager", "--rounds", "20", "--kernel-rounds", "20"),

@@ -70,7 +70,7 @@ OPERATORS = ("conv1x1", "low-rank-conv", "depthwise-separable")
 
 def options(**changes: object) -> syno.AdaptOptions:
     """Little of everything, and nothing that is compiled but the candidates."""
-    few = {"zoo": False, "samples": 0, "mutations": 0, "keep": 2, "widths": False}
+    few = {"zoo": False, "samples": 0, "mutations": 0, "keep": 2, "widths": False, "blocks": False}
     few |= {"fit_images": 128, "score_images": 64}
     quick = {"engine": "eager", "kernels": "eager", "rounds": 20, "kernel_rounds": 20}
     return syno.AdaptOptions(**{**few, **quick, **changes})  # type: ignore[arg-type]

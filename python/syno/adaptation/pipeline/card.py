@@ -11,6 +11,7 @@ from syno._util.tables import Table
 from syno.adaptation.pipeline.results import (
     AdaptationResults,
     AdaptedNetwork,
+    blocks_table,
     slots_table,
     widths_table,
 )
@@ -35,6 +36,8 @@ def card(found: AdaptationResults, adapted: AdaptedNetwork | None, net: nn.Modul
         parts += ["## Operators", slots_table(adapted.slots).markdown()]
     if adapted is not None and adapted.widths:
         parts += ["## Channels", widths_table(adapted.widths).markdown()]
+    if adapted is not None and adapted.blocks:
+        parts += ["## Left out", blocks_table(adapted.blocks).markdown()]
     if isinstance(net, QuantizedNetwork):
         parts += [
             "## Number formats",

@@ -1,9 +1,12 @@
-"""The groups of channels of the original network, what widths cost, and networks that have them."""
+"""The groups of channels of the original network, what widths cost, and networks that have them.
+
+A block of the network that is left out is a group of one, of width 0.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
 import torch
@@ -11,10 +14,12 @@ from torch import nn
 
 from syno._util.hooks import removed_after
 from syno._util.inputs import Inputs, arguments
+from syno._util.trial_calls import tensors_of
+from syno.adaptation.blocks import chosen_blocks, removable_blocks, without_blocks
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.delivery import Delivery
 from syno.adaptation.pipeline.journal import AdaptationJournal
-from syno.adaptation.pipeline.results import WidthRow
+from syno.adaptation.pipeline.results import BlockRow, WidthRow
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.adaptation.widths import Elimination, eliminations, narrowed
 from syno.inference.precision import INT8
@@ -27,6 +32,8 @@ _STEPS = (16, 8, 4, 2, 1)
 
 # Samples that layers are fitted to while networks are compared.
 _FEW = 128
+# Samples by which blocks are compared with those that lie in them.
+_LOOKED_AT = 32
 
 Widths = Mapping[str, int]
 
@@ -80,6 +87,28 @@ class ChannelWidths:
         }
 
     @cached_property
+    def blocks(self) -> dict[str, float]:
+        """The distance of the network without each block that can be left out."""
+
+        def find() -> dict[str, float]:
+            found = {}
+            for name in removable_blocks(self.original, self._subject.example):
+                net = without_blocks(self.original, [name])
+                found[name] = self._subject.quality(net, _LOOKED_AT).divergence
+            finite = {name: far for name, far in found.items() if math.isfinite(far)}
+            return {name: finite[name] for name in chosen_blocks(finite)}
+
+        found: dict[str, float] = self._journal.once("blocks", "", find)
+        return found
+
+    def parameters(self, name: str) -> set[str]:
+        """The parameters of which a group of channels has a part, or that are of a block."""
+        if name in self.blocks:
+            inside = self.original.get_submodule(name).named_parameters()
+            return {f"{name}.{each}" for each, _ in inside}
+        return {parameter for parameter, _ in self.eliminations[name].group.indices}
+
+    @cached_property
     def _costs(self) -> _Costs:
         seconds = self._delivery.layer_seconds
         lanes = _lanes() if INT8 in self._delivery.formats else 1
@@ -101,7 +130,7 @@ class ChannelWidths:
 
     def costs(self, widths: Widths) -> dict[str, float]:
         """What the layers need with these widths: seconds, MACs and parameters."""
-        return self._costs.of(self._gone(widths))
+        return self._costs.of(self._gone(widths), self._left_out(widths))
 
     def step(self, name: str, width: int) -> int:
         """How many channels of a group go next: widths are multiples of so many."""
@@ -117,8 +146,11 @@ class ChannelWidths:
 
         base: the original network, or with operators in layers that read none of these channels.
         """
-        plans = [(self.eliminations[name], width) for name, width in widths.items()]
-        return narrowed(base, plans, inputs or self.inputs, wanted=self.original)
+        groups, blocks = self._apart(widths)
+        plans = [(self.eliminations[name], width) for name, width in groups.items()]
+        if plans:
+            base = narrowed(base, plans, inputs or self.inputs, wanted=self.original)
+        return without_blocks(base, blocks)
 
     def network(self, widths: Widths) -> nn.Module:
         """The original network with these widths, fitted."""
@@ -128,33 +160,73 @@ class ChannelWidths:
 
     def structure(self, widths: Widths, base: nn.Module | None = None) -> nn.Module:
         """A network with these widths and any weights; base: as `fitted` has it."""
-        found = self.eliminations
-        removed = [found[name].removed(width) for name, width in widths.items()]
-        return without(base or self.original, removed)
+        groups, blocks = self._apart(widths)
+        removed = [self.eliminations[name].removed(width) for name, width in groups.items()]
+        return without_blocks(without(base or self.original, removed), blocks)
+
+    def fits(self, widths: Widths) -> bool:
+        """Whether the network runs with these widths, and gives results of its shapes."""
+        example = arguments(self._subject.example)
+        with torch.no_grad():
+            wanted = [each.shape for each in tensors_of(self.original(*example))]
+            try:
+                found = tensors_of(self.structure(widths)(*example))
+            except Exception:  # whatever its code raises for shapes that do not fit
+                return False
+        return [each.shape for each in found] == wanted
 
     def share_left(self, layer: str, widths: Widths) -> float:
         """Which share of the elements of a layer's weight these widths leave."""
         if not widths:
             return 1.0
         weight = f"{layer}.weight"
+        if weight in self._left_out(widths):
+            return 0.0
         shape = dict(self.original.named_parameters())[weight].shape
         gone = self._gone(widths)
         return math.prod((n - gone.get((weight, d), 0)) / n for d, n in enumerate(shape))
 
     def rows(self, widths: Widths) -> tuple[WidthRow, ...]:
         """Which groups lose channels, and what that costs."""
-        if not widths:
+        groups, _ = self._apart(widths)
+        if not groups:
             return ()
         return tuple(
-            WidthRow(name, e.group.size, widths[name], e.without(e.group.size - widths[name]))
+            WidthRow(name, e.group.size, groups[name], e.without(e.group.size - groups[name]))
             for name, e in self.eliminations.items()
-            if name in widths
+            if name in groups
         )
+
+    def block_rows(self, widths: Widths) -> tuple[BlockRow, ...]:
+        """Which blocks are left out, and what they were."""
+        rows = []
+        for name in self._apart(widths)[1]:
+            parameters = self.parameters(name)
+            left = self._costs.of({}, parameters)
+            macs, params = (round(self.whole[each] - left[each]) for each in (MACS, PARAMS))
+            layers = sum(f"{each}.weight" in parameters for each in self._layers)
+            rows.append(BlockRow(name, layers, macs, params, self.blocks[name]))
+        return tuple(rows)
+
+    @cached_property
+    def _layers(self) -> list[str]:
+        return [row.name for row in layer_report(self.original).rows]
+
+    def _apart(self, widths: Widths) -> tuple[dict[str, int], list[str]]:
+        """The widths of groups of channels, and the blocks that are left out."""
+        if not any(width == 0 for width in widths.values()):
+            return dict(widths), []
+        blocks = [name for name in widths if name in self.blocks]
+        return {name: width for name, width in widths.items() if name not in blocks}, blocks
+
+    def _left_out(self, widths: Widths) -> set[str]:
+        """The parameters of blocks that are left out."""
+        return {each for name in self._apart(widths)[1] for each in self.parameters(name)}
 
     def _gone(self, widths: Widths) -> dict[tuple[str, int], int]:
         """Of each dimension of a parameter how many elements are gone."""
         gone: dict[tuple[str, int], int] = {}
-        for name, width in widths.items():
+        for name, width in self._apart(widths)[0].items():
             group = self.eliminations[name].group
             for place, indices in group.indices.items():
                 lost = (group.size - width) * indices.shape[1]
@@ -184,10 +256,14 @@ class _Costs:
         self._seconds = {f"{name}.weight": spent for name, spent in seconds.items()}
         self.whole = self.of({})
 
-    def of(self, gone: Mapping[tuple[str, int], int]) -> dict[str, float]:
-        """The costs without so many elements of dimensions of parameters."""
+    def of(
+        self, gone: Mapping[tuple[str, int], int], left_out: Collection[str] = ()
+    ) -> dict[str, float]:
+        """The costs without so many elements of dimensions of parameters, and without some."""
         macs = params = time = 0.0
         for name, shape in self._shapes.items():
+            if name in left_out:
+                continue
             left = [n - gone.get((name, dim), 0) for dim, n in enumerate(shape)]
             size = math.prod(left)
             params += size

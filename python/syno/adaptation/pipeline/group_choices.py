@@ -1,5 +1,7 @@
 """Channels of groups in the integer program: beside each slot's candidate, each group's width.
 
+A block that may be left out is a group of one, whose width is 1 or 0.
+
 Layers whose channels go stay as they are otherwise: a group and the slots whose layers it is part
 of exclude each other. A layer between two groups, of which a share a and a share b of its channels
 stay, needs a b of what it did. What that differs from the sum of what both save is a cost of their
@@ -34,7 +36,9 @@ class GroupChoices:
 
     widths: of each group, the original one first; costs: of each resource, by group and width, not
     negative: they count from the narrowest one; shared: of two groups together, beside those.
-    slots: whose layers a group is part of. errors: of the layers that read the group.
+    slots: whose layers a group is part of. errors: of the layers that read the group; of a block
+    how far the network is without it. exclusive: pairs of groups of which one at most is changed.
+    blocks: how many of the last groups are blocks.
     """
 
     names: Sequence[str] = ()
@@ -43,6 +47,13 @@ class GroupChoices:
     costs: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     shared: Mapping[str, Mapping[Pair, Matrix]] = field(default_factory=dict)
     slots: Sequence[Sequence[str]] = ()
+    exclusive: Sequence[Pair] = ()
+    blocks: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many groups of channels there are."""
+        return len(self.names) - self.blocks
 
     def widths_of(self, places: Sequence[int]) -> dict[str, int]:
         """The widths of groups that lose channels, by the numbers of their choices."""
@@ -77,15 +88,23 @@ class ScoredGroups:
 
 
 def group_choices(
-    channels: ChannelWidths, slots: Sequence[str], original_ms: float
+    channels: ChannelWidths,
+    slots: Sequence[str],
+    original_ms: float,
+    *,
+    widths: bool = True,
+    blocks: bool = True,
 ) -> GroupChoices:
-    """The widths that the groups of a network may have.
+    """The widths that the groups of a network may have, and the blocks that it may lack.
 
     slots: names of all slots. original_ms: the latency of the original network, of which layers
-    have their share of MACs where the engine does not know their times.
+    have their share of MACs where the engine does not know their times. widths, blocks: which of
+    both there are.
     """
-    widths = {name: _widths(channels, name) for name in channels.eliminations}
-    widths = {name: of for name, of in widths.items() if len(of) > 1}
+    steps = {name: _widths(channels, name) for name in channels.eliminations} if widths else {}
+    steps = {name: of for name, of in steps.items() if len(of) > 1}
+    if blocks:
+        steps |= {name: [1, 0] for name in channels.blocks}
     whole = channels.whole
 
     def needed(given: Widths) -> dict[str, float]:
@@ -93,35 +112,37 @@ def group_choices(
         time = 1e3 * found[LATENCY] if whole[LATENCY] else original_ms * found[MACS] / whole[MACS]
         return {**found, LATENCY: time}
 
+    def given(name: str, place: int) -> dict[str, int]:
+        return {name: steps[name][place]} if place else {}
+
     everything = needed({})
-    alone = {name: [needed({name: w}) for w in of] for name, of in widths.items()}
-    while True:
-        pairs = _pairs(channels, list(widths))
-        if len(pairs) <= _MOST_PAIRS:
-            break
+    alone = {name: [needed(given(name, i)) for i in range(len(of))] for name, of in steps.items()}
+    pairs, apart = _pairs(channels, steps)
+    while len(pairs) > _MOST_PAIRS:
         # The channels of a whole stage, which many layers read, are those of the largest errors.
         most = statistics.mode(itertools.chain.from_iterable(pairs))
-        del widths[list(widths)[most]]
-    names = list(widths)
+        del steps[most]
+        pairs, apart = ([pair for pair in of if most not in pair] for of in (pairs, apart))
+    names = list(steps)
     shared: dict[str, dict[Pair, Matrix]] = {each: {} for each in (LATENCY, MACS, PARAMS)}
-    for first, second in pairs:
-        one, other = names[first], names[second]
-        both = [[needed({one: v, other: w}) for w in widths[other]] for v in widths[one]]
+    for one, other in pairs:
+        places = [range(len(steps[name])) for name in (one, other)]
+        both = [[needed(given(one, i) | given(other, j)) for j in places[1]] for i in places[0]]
         for each, of in shared.items():
-            of[first, second] = [
+            of[names.index(one), names.index(other)] = [
                 [
                     both[i][j][each]
                     - alone[one][i][each]
                     - alone[other][j][each]
                     + everything[each]
-                    for j in range(len(widths[other]))
+                    for j in places[1]
                 ]
-                for i in range(len(widths[one]))
+                for i in places[0]
             ]
     return GroupChoices(
         names,
-        [widths[name] for name in names],
-        [_errors(channels, name, widths[name]) for name in names],
+        [steps[name] for name in names],
+        [_errors(channels, name, steps[name]) for name in names],
         {
             each: [
                 [max(cost[each] - alone[name][-1][each], 0.0) for cost in alone[name]]
@@ -131,6 +152,8 @@ def group_choices(
         },
         shared,
         [_slots(channels, name, slots) for name in names],
+        [(names.index(one), names.index(other)) for one, other in apart],
+        sum(_is_block(of) for of in steps.values()),
     )
 
 
@@ -199,23 +222,39 @@ def _widths(channels: ChannelWidths, name: str) -> list[int]:
     return [every[place] for place in places]
 
 
+def _is_block(widths: Sequence[int]) -> bool:
+    return widths[-1] == 0
+
+
 def _errors(channels: ChannelWidths, name: str, widths: Sequence[int]) -> list[float]:
+    if _is_block(widths):
+        return [0.0, channels.blocks[name]]
     elimination = channels.eliminations[name]
     return [elimination.without(elimination.group.size - width) for width in widths]
 
 
-def _pairs(channels: ChannelWidths, names: Sequence[str]) -> list[Pair]:
-    """Groups that some parameter belongs to both of."""
-    parameters = [
-        {parameter for parameter, _ in channels.eliminations[name].group.indices} for name in names
-    ]
-    return [
-        (i, j)
-        for i, j in itertools.combinations(range(len(names)), 2)
-        if parameters[i] & parameters[j]
-    ]
+def _pairs(
+    channels: ChannelWidths, steps: Mapping[str, Sequence[int]]
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Groups that some parameter belongs to both of, and those that exclude each other.
+
+    A group in a block is gone with it. One that goes through it is as wide behind it as before it,
+    unless the block only happens to give as many channels as it gets.
+    """
+    parameters = {name: channels.parameters(name) for name in steps}
+    together: list[tuple[str, str]] = []
+    exclusive: list[tuple[str, str]] = []
+    for one, other in itertools.combinations(steps, 2):
+        if not parameters[one] & parameters[other]:
+            continue
+        apart = False
+        if _is_block(steps[other]):
+            inside = parameters[one] <= parameters[other]
+            apart = inside or not channels.fits({one: steps[one][-1], other: 0})
+        (exclusive if apart else together).append((one, other))
+    return together, exclusive
 
 
 def _slots(channels: ChannelWidths, name: str, slots: Sequence[str]) -> list[str]:
-    parts = {place.rpartition(".")[0] for place, _ in channels.eliminations[name].group.indices}
+    parts = {parameter.rpartition(".")[0] for parameter in channels.parameters(name)}
     return [slot for slot in slots if slot in parts]

@@ -28,7 +28,7 @@ _LIMITED = "limited"
 # A setting that may differ when an adaptation is continued: further seeds are added.
 _FREE = "options.seeds"
 # Settings that adaptations of earlier versions lack, as they were then.
-_EARLIER = {"options.widths": "false"}
+_EARLIER = {"options.widths": "false", "options.blocks": "false"}
 # Plain values by their kind and key; those who store them know what they are.
 Findings: TypeAlias = dict[tuple[str, str], Any]
 Found = TypeVar("Found")

@@ -96,16 +96,18 @@ def _network(
     reached = tuple(_reached(each, scored.original, row, slots) for each in goals)
     row = dataclasses.replace(row, goals=reached)
     made = run.delivery.quantized(f"{row.name} {run.seed}", net)
-    return AdaptedNetwork(row, slots, net, channels.rows(widths), made)
+    blocks = channels.block_rows(widths)
+    return AdaptedNetwork(row, slots, net, channels.rows(widths), made, blocks)
 
 
 def _moves(selected: Selected) -> str:
     """What was changed, in words."""
     if not selected.widths:
         return "an operator for each slot"
-    if set(selected.choice.values()) == {ORIGINAL_LAYER.name}:
-        return "fewer channels"
-    return "operators and fewer channels"
+    moves = ["operators"] if set(selected.choice.values()) != {ORIGINAL_LAYER.name} else []
+    moves += ["fewer channels"] if any(selected.widths.values()) else []
+    moves += ["fewer blocks"] if not all(selected.widths.values()) else []
+    return " and ".join(filter(None, (", ".join(moves[:-1]), moves[-1])))
 
 
 def _reached(

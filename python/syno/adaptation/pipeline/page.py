@@ -13,6 +13,7 @@ from syno._util.tables import Table
 from syno.adaptation.pipeline.front import Series, axis_of, series
 from syno.adaptation.pipeline.results import (
     AdaptationResults,
+    blocks_table,
     microseconds,
     slots_table,
     widths_table,
@@ -45,6 +46,10 @@ _WIDTHS_NOTE = (
     "The error is that of what the layers that read the channels compute, fitted again, relative "
     "to the variance of their results, and summed over these layers."
 )
+_BLOCKS_NOTE = (
+    "In place of these blocks, their input goes on. The distance is that of the outputs of the "
+    "original network without this block alone, before any training."
+)
 
 
 def write_page(found: AdaptationResults, path: Path) -> Path:
@@ -71,6 +76,8 @@ def render(found: AdaptationResults) -> markup.Markup:
         sections.append(_section("slots", "Slots", markup.joined(slots), _SLOTS_NOTE))
     if widths := _widths(found):
         sections.append(_section("channels", "Channels", markup.joined(widths), _WIDTHS_NOTE))
+    if blocks := _blocks(found):
+        sections.append(_section("blocks", "Left out", markup.joined(blocks), _BLOCKS_NOTE))
     if found.engines is not None:
         engines = _table(engines_table(found.engines))
         sections.append(_section("engines", "Inference engines", engines, _ENGINES_NOTE))
@@ -135,13 +142,16 @@ def _slots(found: AdaptationResults) -> list[markup.Markup]:
 
 
 def _widths(found: AdaptationResults) -> list[markup.Markup]:
-    return [
-        markup.render(
-            "adaptation-widths.html", name=each.name, table=_table(widths_table(each.widths))
-        )
-        for each in found.networks
-        if each.widths
-    ]
+    return [_named(each.name, widths_table(each.widths)) for each in found.networks if each.widths]
+
+
+def _blocks(found: AdaptationResults) -> list[markup.Markup]:
+    return [_named(each.name, blocks_table(each.blocks)) for each in found.networks if each.blocks]
+
+
+def _named(name: str, table: Table) -> markup.Markup:
+    """A table under the name of a network."""
+    return markup.render("adaptation-named.html", name=name, table=_table(table))
 
 
 def _front(found: AdaptationResults) -> JsonObject:

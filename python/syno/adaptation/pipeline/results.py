@@ -68,6 +68,20 @@ class WidthRow:
 
 
 @dataclass(frozen=True)
+class BlockRow:
+    """A block that is left out: a module by its name, with its layers, MACs and parameters.
+
+    distance: of the outputs of the original network without this block alone from its outputs.
+    """
+
+    block: str
+    layers: int
+    macs: int
+    params: int
+    distance: float
+
+
+@dataclass(frozen=True)
 class Reached:
     """What a network reached of a goal: shares of what the original needs.
 
@@ -130,11 +144,11 @@ class NetworkRow:
 
 @dataclass
 class AdaptedNetwork:
-    """A network with an operator of its own in each slot, with fewer channels, or with both.
+    """A network with an operator of its own in each slot, fewer channels and fewer blocks.
 
     net: fine-tuned, in evaluation mode, in float32. slots: what stands in them; empty where widths
     were chosen alone. quantized: what `syno.quantize` made of it for the engine of the latencies,
-    if that has another number format.
+    if that has another number format. blocks: those that are left out.
     """
 
     row: NetworkRow
@@ -142,6 +156,7 @@ class AdaptedNetwork:
     net: nn.Module = field(repr=False)
     widths: tuple[WidthRow, ...] = ()
     quantized: QuantizedNetwork | None = field(default=None, repr=False)
+    blocks: tuple[BlockRow, ...] = ()
 
     @property
     def name(self) -> str:
@@ -272,6 +287,8 @@ class AdaptationResults:
                 found.append(Section(f"Slots of {each.name}", table=slots_table(each.slots)))
             if each.widths:
                 found.append(Section(f"Channels of {each.name}", table=widths_table(each.widths)))
+            if each.blocks:
+                found.append(Section(f"Left out of {each.name}", table=blocks_table(each.blocks)))
         if self.engines is not None:
             from syno.engines.engine import without
             from syno.engines.tables import engines_table
@@ -302,6 +319,7 @@ class AdaptationResults:
                 | {"marks": self.marks(each.row)}
                 | {"slots": [dataclasses.asdict(s) for s in each.slots]}
                 | {"widths": [dataclasses.asdict(w) for w in each.widths]}
+                | {"blocks": [dataclasses.asdict(b) for b in each.blocks]}
                 for each in self.networks
             ],
             "unreached": dict(self.unreached),
@@ -347,6 +365,18 @@ def widths_table(rows: Sequence[WidthRow]) -> Table:
         ("before>", lambda row: str(row.before)),
         ("after>", lambda row: str(row.after)),
         ("error>", lambda row: f"{row.error:.3f}"),
+    )
+
+
+def blocks_table(rows: Sequence[BlockRow]) -> Table:
+    """The blocks that a network lacks, for printing."""
+    return Table.of(
+        rows,
+        ("block", lambda row: row.block),
+        ("layers>", lambda row: str(row.layers)),
+        ("MACs>", lambda row: numbers.count(row.macs)),
+        ("params>", lambda row: numbers.count(row.params)),
+        ("distance without it>", lambda row: f"{row.distance:.3f}"),
     )
 
 

@@ -19,7 +19,12 @@ from syno.adaptation.pipeline.channel_widths import ChannelWidths
 from syno.adaptation.pipeline.delivery import ORIGINAL, Delivery
 from syno.adaptation.pipeline.fine_tuning import FineTuner
 from syno.adaptation.pipeline.goals import SLOTS, Goal, limited_costs
-from syno.adaptation.pipeline.group_choices import ScoredGroups, group_choices, group_scores
+from syno.adaptation.pipeline.group_choices import (
+    GroupChoices,
+    ScoredGroups,
+    group_choices,
+    group_scores,
+)
 from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import InterleavedTimer
@@ -250,7 +255,7 @@ class AdaptationRun:
             dependence = scorer.pairs(scores, self.told("pairs"))
         assert original.latency_ms is not None
         groups = None
-        if widths and self.narrowing is not None:
+        if widths:
             names = list(scores)
             groups = self._groups(names, original.latency_ms, sensitivity, scorer.samples, scope)
         totals = Totals(original.latency_ms, float(original.macs or 0), float(original.params or 0))
@@ -276,12 +281,22 @@ class AdaptationRun:
         images: int,
         scope: Scope,
     ) -> ScoredGroups | None:
-        """The groups of channels, scored; None where there are none."""
+        """The groups of channels and the blocks, scored; None where there are none."""
+
+        def choices_of() -> GroupChoices:
+            return group_choices(
+                self.channels,
+                slots,
+                original_ms,
+                widths=self.narrowing is not None,
+                blocks=self.options.blocks,
+            )
+
         try:
-            choices = group_choices(self.channels, slots, original_ms)
+            choices = choices_of()
         except UserError as error:
             self._without_widths(error)
-            return None
+            choices = choices_of()
         if not choices.names:
             return None
         over, told = self.budget.until("scores"), self.told("scores")

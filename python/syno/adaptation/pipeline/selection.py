@@ -128,7 +128,7 @@ class Selector:
         self.interactions = Interactions(
             every,
             {(place[one], place[other]): c for (one, other), c in dependence.items()},
-            alike=range(len(listed), len(every)),
+            alike=range(len(listed), len(listed) + groups.choices.count) if groups else (),
         )
         self.choices = self._corrected()
         originals = self.choices.assignment([0] * len(self.choices.counts)).costs
@@ -344,6 +344,7 @@ class Selector:
             for slot in slots
             if slot in place
         ]
+        exclusive += [(begin + i, begin + j) for i, j in choices.exclusive]
         return Choices(scores, self._costs, pairs, shared=shared, exclusive=exclusive)
 
     def _places(self, choice: Mapping[str, str], widths: Widths) -> list[int]:

@@ -200,9 +200,11 @@ class AdaptationSubject:
 
     def features_of(self, net: nn.Module) -> list[str]:
         """The names of slots whose outputs a distillation may match: they have all channels."""
-        found = []
+        found, there = [], dict(net.named_modules())
         for name, slot in slots(self.original).items():
             before = getattr(slot.original, "weight", None)
+            if name not in there:  # its block is left out
+                continue
             after = getattr(net.get_submodule(name), "weight", before)
             if before is None or after is None or len(after) == len(before):
                 found.append(name)
