@@ -13,13 +13,11 @@ from torch import nn
 import syno
 from syno import UserError
 from syno.adaptation.pipeline import fine_tuning
-from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.fine_tuning import without_dropout
 from syno.adaptation.pipeline.goals import Goal, goal
 from syno.adaptation.pipeline.journal import open_journal
 from syno.adaptation.pipeline.latency import NetworkLatency
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
-from syno.adaptation.pipeline.rivals.pruning import pruned
 from syno.adaptation.pipeline.scores import combined
 from syno.adaptation.pipeline.screening import best_fronts
 from syno.network import models
@@ -125,43 +123,6 @@ def test_the_model_of_latencies_learns_a_line():
 
 
 # Rivals.
-
-
-def test_a_network_pruned_of_nothing_is_the_same(trained):
-    x = torch.randn(4, 4, 8, 8)
-    torch.testing.assert_close(pruned(trained, 1.0)(x), trained(x))
-
-
-def test_channels_that_are_added_are_pruned_together(trained):
-    found = pruned(trained, 0.5)
-    assert found.stem.out_channels == found.second.out_channels == 4
-    assert found.first.in_channels == found.norm.num_features == found.head.in_features == 4
-    assert found.head.out_features == 3
-    assert found(torch.randn(2, 4, 8, 8)).shape == (2, 3)
-    # The channels that are kept have the largest weights.
-    importance = trained.first.weight.detach().square().flatten(1).sum(1)
-    kept = importance.topk(4).indices.sort().values
-    stem = found.second.weight
-    own = trained.second.weight.detach().square().flatten(1).sum(1)
-    own = own + trained.stem.weight.detach().square().flatten(1).sum(1)
-    rows = own.topk(4).indices.sort().values
-    torch.testing.assert_close(stem, trained.second.weight[rows][:, kept])
-
-
-@pytest.mark.parametrize("name", ["resnet-small", "cnn-small", "resnet18"])
-def test_models_can_be_pruned(name):
-    net = models.build(name, classes=5, channels=3, size=32).eval()
-    slotted = models.slots(net).eval()
-    found = pruned(plain(slotted), 0.5)
-    before = sum(p.numel() for p in net.parameters())
-    assert sum(p.numel() for p in found.parameters()) < 0.35 * before
-    assert found(torch.randn(2, 3, 32, 32)).shape == (2, 5)
-
-
-def test_a_network_with_groups_is_not_pruned():
-    net = nn.Sequential(nn.Conv2d(4, 8, 3), nn.Conv2d(8, 8, 3, groups=2))
-    with pytest.raises(UserError, match="the convolution '1' has groups"):
-        pruned(net, 0.5)
 
 
 def test_low_rank_is_the_nearest_matrix(trained):

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from syno._util.errors import UserError, first_line
+from syno._util.inputs import arguments
 from syno.adaptation.pipeline.assembly import assembled, empty, plain
 from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.kinds import by_slot
@@ -19,10 +20,11 @@ from syno.adaptation.pipeline.pool import Candidate
 from syno.adaptation.pipeline.progress import Progress
 from syno.adaptation.pipeline.results import CALIBRATION, AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
-from syno.adaptation.pipeline.rivals.pruning import pruned
+from syno.adaptation.pipeline.rivals.pruning import has_torch_pruning, pruned, torch_pruned
 from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
 from syno.engines.engine_network import EngineNetwork
+from syno.network.channels.groups import ChannelGroup, channel_groups
 from syno.study.fronts import LATENCY
 from syno.train import Fidelity
 
@@ -117,12 +119,22 @@ class Rivals:
         return self._rows, self._failures
 
     def _ways(self) -> Iterator[Way]:
-        bare = plain(self._subject.original)
-        yield Way("channel pruning", "fewest weights pruned", lambda share: pruned(bare, share))
+        bare, example = plain(self._subject.original), self._subject.example
+
+        def narrower(share: float) -> nn.Module:
+            return pruned(bare, self._channel_groups, share)
+
+        yield Way("channel pruning", "channels of the smallest weights pruned", narrower)
+        if has_torch_pruning():
+            yield Way(
+                "Torch-Pruning",
+                "channels of the smallest norms of groups pruned",
+                lambda share: torch_pruned(bare, example, share),
+            )
         yield Way(
             "narrower network",
             "as pruned, from random weights, with the original as teacher",
-            lambda share: _fresh(pruned(bare, share), self._seed),
+            lambda share: _fresh(narrower(share), self._seed),
             fresh=True,
         )
         yield Way(
@@ -130,6 +142,10 @@ class Rivals:
             "singular value decomposition in each slot",
             lambda share: low_rank(self._subject.original, share),
         )
+
+    @functools.cached_property
+    def _channel_groups(self) -> list[ChannelGroup]:
+        return channel_groups(plain(self._subject.original), *arguments(self._subject.example))
 
     def _sized(self, way: Way, network: AdaptedNetwork) -> None:
         """A network of the latency of the adapted one, trained as long as it, or as all of it."""
