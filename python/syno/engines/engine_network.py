@@ -38,6 +38,11 @@ class EngineNetwork(nn.Module):
         self._nets = [net]  # in a list, so that it is no part of this module
         self._like = [net if like is None else like]
 
+    @property
+    def net(self) -> nn.Module:
+        """The network itself."""
+        return self._nets[0]
+
     @functools.cached_property
     def _prepared(self) -> Prepared:
         engine = self._engine.calibrated(self._samples)

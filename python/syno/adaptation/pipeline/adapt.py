@@ -15,6 +15,7 @@ from syno._util.errors import first_line
 from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.goals import SLOTS, Goal, goal
+from syno.adaptation.pipeline.in_format import deliverable
 from syno.adaptation.pipeline.narrowing import Narrowed
 from syno.adaptation.pipeline.networks import network_of
 from syno.adaptation.pipeline.pool import check_given
@@ -89,6 +90,8 @@ def _adapted(
         with journal.phase("fine-tuning"):
             networks.append(network_of(run, scored, goals, selected, len(chosen) - number))
     others: list[tuple[NetworkRow, nn.Module | None]] = []
+    if run.in_integers is not None and not rivals:
+        others.append(run.in_integers)
     failures: dict[str, str] = {}
     if rivals:
         from syno.adaptation.pipeline.rivals.rivals import Rivals
@@ -108,6 +111,7 @@ def _adapted(
         networks=networks,
         unreached=unreached,
         rivals=[row for row, _ in others],
+        others={row.name: made for row, net in others if (made := deliverable(row, net))},
         seconds=dict(journal.seconds),
         hours=run.budget.hours,
         candidates=len(scored.pool),

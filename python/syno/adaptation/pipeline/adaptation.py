@@ -89,7 +89,7 @@ class Adaptation(AdaptationResults):
 
         Args:
             path: the file; the suffix of the format is added.
-            name: the name of the network, or `original`; default: the best one.
+            name: the name of the network, of a rival, or `original`; default: the best one.
             format: as in `syno.export_network`: `torch-network`, `cpp-network`, ...; default:
                 `cpp-network` if the latencies are those of such libraries, else `torch-network`.
             precision: of the layers in the format cpp-network: float32, bfloat16, int8, or auto, as
@@ -98,12 +98,13 @@ class Adaptation(AdaptationResults):
         from syno.codegen.export import export_network, formats
         from syno.inference.precision import FLOAT32, INT8
 
+        network = self._chosen(name)
         assert self.example is not None
-        measured = self._library_precision
+        measured = self._library_precision(network)
         chosen = format or (_TORCH if measured is None else _LIBRARY)
         form = precision or (measured if measured and chosen == _LIBRARY else FLOAT32)
         can_quantize = INT8 in formats.get(chosen, networks=True).precisions
-        net = self._written(name, form if can_quantize else FLOAT32)
+        net = self._written(network, form if can_quantize else FLOAT32)
         return export_network(net, path, self.example, format=chosen, precision=form)
 
     def ship(
@@ -121,7 +122,7 @@ class Adaptation(AdaptationResults):
 
         Args:
             folder: is made.
-            name: the name of the network, or `original`; default: the best one.
+            name: the name of the network, of a rival, or `original`; default: the best one.
             processors: as in `syno.inference.ship_network`.
             precision: as in `export`.
 
@@ -132,47 +133,54 @@ class Adaptation(AdaptationResults):
         from syno.inference import ship_network
         from syno.inference.precision import FLOAT32
 
+        network = self._chosen(name)
         assert self.example is not None
-        form = precision or self._library_precision or FLOAT32
-        net = self._written(name, form)
-        chosen = self.best if name is None else self._named(name)
+        form = precision or self._library_precision(network) or FLOAT32
+        net = self._written(network, form)
         return ship_network(
             net,
             folder,
             self.example,
             processors=processors,
             precision=form,
-            about=card(self, chosen, net),
+            about=card(self, network, net),
         )
 
-    def _named(self, name: str) -> AdaptedNetwork | None:
-        """The network of a goal; None for the original. UserError for another name."""
-        return None if name == self.original.name else self.network(name)
+    def _chosen(self, name: str | None) -> AdaptedNetwork | None:
+        """The network of a name, without one the best; None for the original.
 
-    @property
-    def _library_precision(self) -> str | None:
-        """What layers multiply in the engine of the latencies, if that is a network library."""
-        from syno.engines.own import ENGINES, Library
-
-        engine = ENGINES.get(self.original.engine)
-        return engine.precision if isinstance(engine, Library) else None
-
-    def _written(self, name: str | None, precision: str) -> nn.Module:
-        """The network to write; without a name the best one. UserError if there is none."""
-        from syno.inference import quantize
-        from syno.inference.precision import AUTO, INT8
-
-        adapted = self.best if name is None else self._named(name)
-        if name is None and adapted is None:
+        UserError for another name, and if there is no best one.
+        """
+        if name is not None:
+            return None if name == self.original.name else self.network(name)
+        if self.best is None:
             raise UserError(
                 "no network loses as little as is allowed\n"
                 f"  expected: name=, one of {', '.join(each.name for each in self.networks)}"
             )
-        net = self.original_net if adapted is None else adapted.net
+        return self.best
+
+    def _library_precision(self, network: AdaptedNetwork | None) -> str | None:
+        """What layers multiply in the engine of a latency, if that is a network library.
+
+        network: None for the original.
+        """
+        from syno.engines.own import ENGINES, Library
+
+        row = self.original if network is None else network.row
+        engine = ENGINES.get(row.engine or self.original.engine)
+        return engine.precision if isinstance(engine, Library) else None
+
+    def _written(self, network: AdaptedNetwork | None, precision: str) -> nn.Module:
+        """The network to write, None for the original, in a precision."""
+        from syno.inference import quantize
+        from syno.inference.precision import AUTO, INT8
+
+        net = self.original_net if network is None else network.net
         assert net is not None
         if precision not in (INT8, AUTO):
             return net
-        made = None if adapted is None else adapted.quantized
-        if made is not None and precision == self._library_precision:
+        made = None if network is None else network.quantized
+        if made is not None and precision == self._library_precision(network):
             return made
         return quantize(net, self.samples, formats=precision)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from syno.inference.quantization.network import QuantizedNetwork
 
 _POINT = 1.0  # percent that the best network may lose if nothing else is said
+_ALIKE = 0.1  # percent by which networks differ that are as good as each other
 # Training samples that give the ranges of INT8.
 CALIBRATION = 256
 # A goal is missed by more than this share of it, and missed by far.
@@ -170,15 +171,15 @@ class AdaptationResults:
 
     study: the name of the study in the store. original: the network as it was. networks: one for
     each goal, in the order of the goals. unreached: goals that no network keeps, by name, and what
-    the least possible is. rivals: other ways to make the network faster, if they
-    were wanted. max_drop: percent (points of accuracy) that the best network may lose.
-    seconds: by phase; hours: the time that there was, if it was limited. candidates: how many the
-    pool had. failures: rivals without a result. settings: of the study. environment: the machine
-    and the versions of the process that returned the result. original_net: the original itself, in
-    evaluation mode; example: an input [1, ...]; samples: batches of the training split, which the
-    ranges of INT8 come from; score: the accuracy of what takes such an input, on some samples of
-    the validation split, where outputs are scores of classes. engines: what `compare` measured
-    last.
+    the least possible is. rivals: other ways to make the network faster, if they were wanted, and
+    the original in INT8; others: those that can be written, by name. max_drop: percent (points of
+    accuracy) that the best network may lose. seconds: by phase; hours: the time that there was, if
+    it was limited. candidates: how many the pool had. failures: rivals without a result. settings:
+    of the study. environment: the machine and the versions of the process that returned the result.
+    original_net: the original itself, in evaluation mode; example: an input [1, ...]; samples:
+    batches of the training split, which the ranges of INT8 come from; score: the accuracy of what
+    takes such an input, on some samples of the validation split, where outputs are scores of
+    classes. engines: what `compare` measured last.
     """
 
     study: str
@@ -187,6 +188,7 @@ class AdaptationResults:
     networks: list[AdaptedNetwork]
     unreached: Mapping[str, str] = field(default_factory=dict)
     rivals: list[NetworkRow] = field(default_factory=list)
+    others: Mapping[str, AdaptedNetwork] = field(default_factory=dict, repr=False)
     max_drop: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     hours: float | None = None
@@ -205,8 +207,8 @@ class AdaptationResults:
         return str(self.table())
 
     def network(self, name: str) -> AdaptedNetwork:
-        """The network of a goal. UserError that lists the names."""
-        for each in self.networks:
+        """The network of a goal, or a rival. UserError that lists the names."""
+        for each in (*self.networks, *self.others.values()):
             if each.name == name:
                 return each
         known = ", ".join(each.name for each in self.networks)
@@ -214,15 +216,39 @@ class AdaptationResults:
 
     @property
     def best(self) -> AdaptedNetwork | None:
-        """The fastest network without a mark (`marks`); None without one."""
+        """The fastest network without a mark (`marks`); None without one.
+
+        In place of a network that is no better than a rival, the rival counts.
+        """
         kept = [each for each in self.networks if not self.marks(each.row)]
+        ahead = (self.ahead_of(each.row) for each in self.networks)
+        kept += [
+            self.others[row.name]
+            for row in ahead
+            if row is not None and row.name in self.others and not self.marks(row)
+        ]
         return min(kept, key=lambda each: each.row.ratio or 1.0, default=None)
+
+    def ahead_of(self, row: NetworkRow) -> NetworkRow | None:
+        """The fastest rival that is at least as fast as an adapted network, and as good to a tenth
+        of a percent; None without one."""
+        if row.value is None or row.ratio is None or row.ratio >= 1.0:
+            return None
+        score = self.objective.score
+        least = score(self.objective.least(row.value, _ALIKE))
+        ahead = [
+            (each.ratio, number)
+            for number, each in enumerate(self.rivals)
+            if each.value is not None and each.ratio is not None
+            if each.ratio <= row.ratio and score(each.value) >= least
+        ]
+        return self.rivals[min(ahead)[1]] if ahead else None
 
     def marks(self, row: NetworkRow) -> list[str]:
         """What is wrong with an adapted network, in words.
 
-        It loses more than `max_drop` (default: 1) percent, is above its goal by more than 5 %, or
-        is no faster than the original where the latency was to fall.
+        It loses more than `max_drop` (default: 1) percent, is above its goal by more than 5 %, is
+        no faster than the original where the latency was to fall, or no better than a rival.
         """
         found = []
         allowed = _POINT if self.max_drop is None else self.max_drop
@@ -235,6 +261,8 @@ class AdaptationResults:
         is_timed = any(goal.resource == LATENCY for goal in row.goals)
         if is_timed and row.ratio is not None and row.ratio >= 1.0:
             found.append("is no faster than the original")
+        if row not in self.rivals and (ahead := self.ahead_of(row)) is not None:
+            found.append(f"is no better than {ahead.name}")
         return found
 
     @property

@@ -25,6 +25,7 @@ from syno.adaptation.pipeline.group_choices import (
     group_choices,
     group_scores,
 )
+from syno.adaptation.pipeline.in_format import OWN_INT8, in_format
 from syno.adaptation.pipeline.journal import POOL, AdaptationJournal, Scope, open_journal
 from syno.adaptation.pipeline.kinds import Kind, kinds_of
 from syno.adaptation.pipeline.latency import InterleavedTimer
@@ -50,6 +51,8 @@ from syno.study.fronts import LATENCY
 
 # The usual engine of the latencies, and that of networks which it does not take.
 _LIBRARY, _COMPILED = "syno-cpp", "syno"
+# With less time than this many hours, the original is not looked at in INT8.
+_LEAST_HOURS = 0.2
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class AdaptationRun:
         self.clock = InterleavedTimer(
             subject.original, subject.example, self.delivery, options.threads, options.rounds
         )
+        self.in_integers: tuple[NetworkRow, EngineNetwork] | None = None
         self.channels = ChannelWidths(subject, options.fit_images, journal, self.delivery)
         self.narrowing = (
             Narrowing(subject, options, journal, self.channels, self.clock)
@@ -136,6 +140,7 @@ class AdaptationRun:
         self.forecast(budget.forecast())
         with journal.phase("original"):
             original = self._original()
+            self.in_integers = self._in_integers()
             self.lengths.check(len(goals))
         kinds = kinds_of(subject.network.template, subject.example, causal=subject.network.causal)
         with journal.phase("candidates"):
@@ -182,6 +187,28 @@ class AdaptationRun:
             macs=report.macs,
             params=report.params,
         )
+
+    def _in_integers(self) -> tuple[NetworkRow, EngineNetwork] | None:
+        """The original as our library in INT8, where latencies are those of such in float32.
+
+        None where it cannot be one, or the time is short.
+        """
+        hours = self.budget.hours
+        if self.delivery.engine.name != _LIBRARY or (hours is not None and hours < _LEAST_HOURS):
+            return None
+        try:
+            row, made = in_format(self, OWN_INT8)
+        except UserError as error:
+            self.note(f"the original does not run in {OWN_INT8}: {first_line(error)}")
+            return None
+        assert row.value is not None and row.ratio is not None
+        if row.ratio < 1.0:
+            shown = self.subject.objective.in_words(row.value)
+            self.note(
+                f"the original in {OWN_INT8} takes {row.ratio:.2f}x of its latency in float32, "
+                f"with {shown}; with that engine (--engine), it is adapted from there"
+            )
+        return row, made
 
     def _foretell(
         self,

@@ -204,8 +204,9 @@ def _latest(url: str) -> str | None:
 
 def _export(found: Adaptation, folder: Path, format_: str | None, precision: str | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for each in found.networks:
-        place = folder / each.name.replace(" ", "-").replace(".", "_")
+    best = [] if found.best is None or found.best in found.networks else [found.best]
+    for each in (*found.networks, *best):
+        place = folder / each.name.replace(",", "").replace(" ", "-").replace(".", "_")
         for file in found.export(place, each.name, format=format_, precision=precision).files:
             output.say(f"wrote {file}")
 

@@ -15,24 +15,23 @@ from syno._util.errors import UserError, first_line
 from syno._util.inputs import arguments
 from syno.adaptation.pipeline.assembly import assembled, empty, plain
 from syno.adaptation.pipeline.goals import Goal
+from syno.adaptation.pipeline.in_format import OWN_INT8, in_format
 from syno.adaptation.pipeline.kinds import by_slot
 from syno.adaptation.pipeline.pool import Candidate
 from syno.adaptation.pipeline.progress import Progress
-from syno.adaptation.pipeline.results import CALIBRATION, AdaptedNetwork, NetworkRow
+from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow
 from syno.adaptation.pipeline.rivals.low_rank import low_rank
 from syno.adaptation.pipeline.rivals.pruning import has_torch_pruning, pruned, torch_pruned
 from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
-from syno.engines.engine_network import EngineNetwork
 from syno.network.channels.groups import ChannelGroup, channel_groups
 from syno.study.fronts import LATENCY
 from syno.train import Fidelity
 
 # The original in engines of others, where they are installed.
 _ENGINES = ("eager", "onnxruntime", "openvino", "syno", "syno-cpp")
-_OWN_INT8 = "syno-cpp-int8"
 # The original in other number formats, with its accuracy.
-_FORMATS = ("openvino-default", "onnxruntime-int8", "openvino-int8", "syno-cpp-bf16", _OWN_INT8)
+_FORMATS = ("openvino-default", "onnxruntime-int8", "openvino-int8", "syno-cpp-bf16", OWN_INT8)
 # The hand-made replacement of convolutions, in all slots, whatever its latency is.
 _CLASSIC = "depthwise-separable"
 # A size is searched until the latency is within this share of the original's, or so often.
@@ -101,7 +100,7 @@ class Rivals:
                     (f"{way.name}, {network.name}", functools.partial(self._sized, way, network))
                 )
         # Where the latencies are in float32, networks have no other format yet.
-        for name in engines.available([_OWN_INT8]) if self._run.delivery.is_exact else ():
+        for name in engines.available([OWN_INT8]) if self._run.delivery.is_exact else ():
             for network in networks:
                 steps.append(
                     (
@@ -303,34 +302,7 @@ class Rivals:
 
     def _in_format(self, engine: str, network: AdaptedNetwork | None = None) -> None:
         """The original, or a network, in the number format of an engine, and how good it is."""
-        name = "original" if network is None else network.name
-        net = plain(self._subject.original) if network is None else network.net
-        samples = self._subject.inputs(CALIBRATION)
-        made = EngineNetwork(
-            engines.get(engine), net, self._subject.example, samples, self._options.threads
-        )
-
-        def measure() -> dict[str, float]:
-            return {
-                "value": self._subject.value(made),
-                "ratio": self._clock.ratio_of(made.once),
-            }
-
-        key = engine if network is None else f"{name} in {engine}"
-        found = self._journal.once("int8 engine", key, measure)
-        is_int8 = engines.get(engine).precision == engines.INT8
-        row = NetworkRow(
-            name=f"{name}, {engine}",
-            about=f"calibrated on {CALIBRATION} training samples"
-            if is_int8
-            else "the same network",
-            value=found["value"],
-            ratio=found["ratio"],
-            latency_ms=found["ratio"] * self._original_ms,
-            engine=engine,
-            way="INT8" if engine == _OWN_INT8 else "original, other number formats",
-        )
-        self._rows.append((row, made))
+        self._rows.append(in_format(self._run, engine, network))
 
     def _refreshed(self, net: nn.Module) -> nn.Module:
         self._subject.refresh(net)
