@@ -101,12 +101,14 @@ class ChannelWidths:
         found: dict[str, float] = self._journal.once("blocks", "", find)
         return found
 
-    def parameters(self, name: str) -> set[str]:
-        """The parameters of which a group of channels has a part, or that are of a block."""
-        if name in self.blocks:
-            inside = self.original.get_submodule(name).named_parameters()
-            return {f"{name}.{each}" for each, _ in inside}
+    def parameters_of_group(self, name: str) -> set[str]:
+        """The parameters of which a group of channels has a part."""
         return {parameter for parameter, _ in self.eliminations[name].group.indices}
+
+    def parameters_of_block(self, name: str) -> set[str]:
+        """The parameters in a block."""
+        inside = self.original.get_submodule(name).named_parameters()
+        return {f"{name}.{each}" for each, _ in inside}
 
     @cached_property
     def _costs(self) -> _Costs:
@@ -201,7 +203,7 @@ class ChannelWidths:
         """Which blocks are left out, and what they were."""
         rows = []
         for name in self._apart(widths)[1]:
-            parameters = self.parameters(name)
+            parameters = self.parameters_of_block(name)
             left = self._costs.of({}, parameters)
             macs, params = (round(self.whole[each] - left[each]) for each in (MACS, PARAMS))
             layers = sum(f"{each}.weight" in parameters for each in self._layers)
@@ -214,14 +216,12 @@ class ChannelWidths:
 
     def _apart(self, widths: Widths) -> tuple[dict[str, int], list[str]]:
         """The widths of groups of channels, and the blocks that are left out."""
-        if not any(width == 0 for width in widths.values()):
-            return dict(widths), []
-        blocks = [name for name in widths if name in self.blocks]
-        return {name: width for name, width in widths.items() if name not in blocks}, blocks
+        groups = {name: width for name, width in widths.items() if width > 0}
+        return groups, [name for name in widths if name not in groups]
 
     def _left_out(self, widths: Widths) -> set[str]:
         """The parameters of blocks that are left out."""
-        return {each for name in self._apart(widths)[1] for each in self.parameters(name)}
+        return {each for name in self._apart(widths)[1] for each in self.parameters_of_block(name)}
 
     def _gone(self, widths: Widths) -> dict[tuple[str, int], int]:
         """Of each dimension of a parameter how many elements are gone."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from syno.adaptation.pipeline.channel_widths import ChannelWidths, Widths
@@ -151,7 +151,7 @@ def group_choices(
             for each in shared
         },
         shared,
-        [_slots(channels, name, slots) for name in names],
+        [_slots(_parameters(channels, name, steps[name]), slots) for name in names],
         [(names.index(one), names.index(other)) for one, other in apart],
         sum(_is_block(of) for of in steps.values()),
     )
@@ -241,7 +241,7 @@ def _pairs(
     A group in a block is gone with it. One that goes through it is as wide behind it as before it,
     unless the block only happens to give as many channels as it gets.
     """
-    parameters = {name: channels.parameters(name) for name in steps}
+    parameters = {name: _parameters(channels, name, of) for name, of in steps.items()}
     together: list[tuple[str, str]] = []
     exclusive: list[tuple[str, str]] = []
     for one, other in itertools.combinations(steps, 2):
@@ -255,6 +255,12 @@ def _pairs(
     return together, exclusive
 
 
-def _slots(channels: ChannelWidths, name: str, slots: Sequence[str]) -> list[str]:
-    parts = {parameter.rpartition(".")[0] for parameter in channels.parameters(name)}
+def _parameters(channels: ChannelWidths, name: str, widths: Sequence[int]) -> set[str]:
+    if _is_block(widths):
+        return channels.parameters_of_block(name)
+    return channels.parameters_of_group(name)
+
+
+def _slots(parameters: Iterable[str], slots: Sequence[str]) -> list[str]:
+    parts = {parameter.rpartition(".")[0] for parameter in parameters}
     return [slot for slot in slots if slot in parts]
