@@ -61,7 +61,7 @@ def blocks(data) -> nn.Module:
 def channels_of(net: nn.Module, x: torch.Tensor, lanes: int = 1) -> ChannelWidths:
     """The groups of a network, without an adaptation; layers take 1 us for each weight."""
     made = ChannelWidths.__new__(ChannelWidths)
-    made.original = net
+    made.original, made.blocks = net, {}
     made.eliminations = {
         each.group.name: each for each in eliminations(net, channel_groups(net, x), [x])
     }
