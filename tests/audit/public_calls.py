@@ -609,6 +609,9 @@ LEFT_OUT = {
     "Adaptation.report": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.compare": "a result of adapt: tests/adaptation/pipeline",
     "Adaptation.export": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.ship": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.marks": "a result of adapt: tests/adaptation/pipeline",
+    "Adaptation.ahead_of": "a result of adapt: tests/adaptation/pipeline",
     "train_operators": "trains with threads and processes of its own: tests/study/test_training.py",
 }
 
