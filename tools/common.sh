@@ -4,6 +4,8 @@ ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="$ROOT/.venv"
 JOBS="${JOBS:-$(nproc)}"
 cd "$ROOT"
+# Where it is set, each of hundreds of processes compiles what it imports.
+unset PYTHONDONTWRITEBYTECODE
 
 say() { printf '== %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

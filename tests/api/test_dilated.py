@@ -177,6 +177,7 @@ def test_what_a_dilated_slot_maps_is_recorded_in_phases():
     torch.testing.assert_close(found.y, to_phases(bare, (2,)))
 
 
+@pytest.mark.slow
 def test_times_of_dilated_slots_are_those_of_all_phases():
     net = slotted(nn.Conv1d(8, 8, 3, padding=4, dilation=4), 32)
     operator, _ = convolution(net)

@@ -55,7 +55,7 @@ def test_the_registry_knows_its_formats():
 
 
 # Compiling for aoti takes half a minute; the two others take turns.
-@pytest.mark.parametrize("name", slow_but(PROGRAMS, "torch-export"))
+@pytest.mark.parametrize("name", slow_but(PROGRAMS, "onnx"))
 def test_an_operator_runs_without_syno_at_several_batch_sizes(name, tmp_path):
     chosen = usable(name)
     subject = operator_subject(zoo.load("operator-1"), zoo.binding("operator-1"), seed=3)
@@ -96,6 +96,7 @@ def test_every_operator_of_the_zoo_as_a_program(tmp_path):
             torch.testing.assert_close(program(x), expected)
 
 
+@pytest.mark.slow
 def test_onnx_has_standard_operators_and_no_einsum(tmp_path):
     usable("onnx")
     import onnx

@@ -45,6 +45,7 @@ def test_an_exported_operator_runs_and_checks_itself_without_syno(name, operator
     assert run.output.startswith("right: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMITTERS)
 def test_other_weights_are_noticed(name, tmp_path):
     chosen = formats.get(name)

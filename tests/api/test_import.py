@@ -61,6 +61,7 @@ def test_every_public_name_is_there_and_documented():
         _ = syno.nothing
 
 
+@pytest.mark.slow
 def test_the_earlier_module_of_quantization_leaves_the_function_callable():
     code = (
         "import syno\n"

@@ -46,6 +46,7 @@ def test_modules_and_lines_of_kernels_are_bounded():
     assert lines() == {f"<{name}>" for name in modules()}
 
 
+@pytest.mark.slow
 def test_loading_kernels_for_ever_takes_no_memory():
     def load(first):
         for number in range(first, first + MANY):

@@ -44,7 +44,7 @@ def example(batch: int = 2) -> tuple[torch.Tensor, ...]:
     return torch.randn(batch, 3, 6, 5), torch.randn(batch, 5), words, torch.randn(batch, 2)
 
 
-@pytest.mark.parametrize("name", slow_but(FORMATS, "torch-export", "cpp-network"))
+@pytest.mark.parametrize("name", slow_but(FORMATS, "cpp-network"))
 def test_a_network_of_several_inputs_runs_without_syno(name: str, tmp_path: Path) -> None:
     try:
         chosen = formats.get(name, networks=True)

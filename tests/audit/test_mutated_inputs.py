@@ -17,7 +17,7 @@ from syno import UserError
 
 SEED = int(os.environ.get("SYNO_AUDIT_SEED", "15"))
 COUNT = int(os.environ.get("SYNO_AUDIT_INPUTS", "10000"))
-FEW = 8
+FEW = 4
 
 
 @pytest.mark.slow

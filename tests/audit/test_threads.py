@@ -48,6 +48,7 @@ def test_every_public_name_is_called(alone):
     assert set(LEFT_OUT) <= set(code), "these are left out and not there"
 
 
+@pytest.mark.slow
 def test_the_calls_give_the_same_when_they_are_repeated(table, alone):
     expected, _ = alone
     for name, each in table.items():

@@ -53,6 +53,7 @@ def test_arrays_may_be_of_any_layout_and_read_only():
     assert y.shape == (3, 5)
 
 
+@pytest.mark.slow
 def test_results_own_their_memory():
     operator = _core.Operator.parse(CONV)
     w = np.ones(_core.operator_shapes(operator, SMALL).weights[0], dtype=np.int64)

@@ -253,7 +253,14 @@ def test_ctrl_c_in_a_training_repeats_the_command_with_the_name_of_the_study(
 # Tables.
 
 
-@pytest.mark.parametrize("words", [("models",), ("zoo", "list"), ("models", "resnet-small")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("models",),
+        ("zoo", "list"),
+        pytest.param(("models", "resnet-small"), marks=pytest.mark.slow),
+    ],
+)
 def test_tables_fit_80_columns(words: tuple[str, ...]) -> None:
     lines = on_a_terminal(*words, columns=80)
     assert len(lines) > 10

@@ -100,11 +100,13 @@ def test_verify_with_processes_of_its_own(folders: Folders) -> None:
     assert found["operators"] == 51
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the extra triton")
 def test_verify_with_triton(folders: Folders) -> None:
     assert "passed" in folders.run("verify {op} --emitters triton --binding " + SIZES)
 
 
+@pytest.mark.slow
 def test_doctor_runs_no_compiler_of_the_folder(folders: Folders) -> None:
     there, here = folders.both("doctor --json")
     for name in ("compiler", "graphviz"):

@@ -84,6 +84,7 @@ def check_refused(second: Result | None, first: Result) -> None:
     assert "what to do" in second.output
 
 
+@pytest.mark.slow
 def test_of_two_that_train_the_second_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

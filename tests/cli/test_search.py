@@ -74,6 +74,7 @@ def test_a_search_trains_times_and_stores(found: dict[str, Any]) -> None:
         assert entry["macs"] > 0
 
 
+@pytest.mark.slow
 def test_resume_goes_on_and_repeats_nothing(
     found: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

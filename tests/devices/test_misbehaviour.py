@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
+from marks import slow_but
 from syno import UserError
 from syno._util.json_types import Json
 from syno.devices import Address, Tracker, devices_at, peers, wire
@@ -246,7 +247,7 @@ def hostile_messages() -> Iterator[bytes]:
             yield b"[" + b", ".join(given) + b"]"
 
 
-@pytest.mark.parametrize("secret", [None, SECRET])
+@pytest.mark.parametrize("secret", slow_but([None, SECRET], SECRET))
 def test_no_message_disables_the_tracker(
     secret: bytes | None,
     own_user: None,

@@ -430,8 +430,9 @@ def test_ranges_come_from_samples_in_batches_of_another_size(name: str, samples:
 )
 def test_the_command_scores_networks_by_data(kinds: tuple[str, ...]) -> None:
     names = [f"syno-cpp-{kind}" for kind in kinds]
-    words = ["bench", "network", "--model", "cnn-small", "--size", "8", "--operators", "none"]
-    words += ["--data", "digits", "--images", "50", "--samples", "20", "--rounds", "20"]
+    words = ["bench", "network", "--model", "cnn-small", "--model-option", "width=4"]
+    words += ["--size", "8", "--operators", "none", "--data", "digits"]
+    words += ["--images", "50", "--samples", "20", "--rounds", "20"]
     ran = CliRunner().invoke(cli, [*words, "--engines", ",".join(["syno-cpp", *names]), "--json"])
     assert ran.exit_code == 0, ran.output
     found = json.loads(ran.stdout)

@@ -40,6 +40,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handler", slow_but([(), ("-X", "faulthandler")], ()))
 @pytest.mark.parametrize("name", slow_but(["openvino", "openvino-int8"], "openvino"))
 def test_an_interruption_is_one(name: str, handler: tuple[str, ...]) -> None:

@@ -122,6 +122,7 @@ def test_an_operator_without_layers_has_an_empty_row():
     assert "without layers" in table.failures[operator.key]
 
 
+@pytest.mark.slow
 def test_products_of_coefficients_are_whole_at_small_coefficients():
     """384 channels in blocks of 8 * 8 * 3: with few channels, only groups of 2 or 4 divide them."""
     specification = small_text(bindings=["seq_len=128, H_in=128, H_out=384"])

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from tests.property import sanitized
 from torch import nn
 
+from marks import slow_but
 from syno import models
 from syno.codegen.export import export_network
 from syno.codegen.native import find_compiler
@@ -122,7 +123,7 @@ def _check(net, command, case, limit):
     torch.testing.assert_close(found, expected, atol=worst, rtol=1e-5)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 4, None])
+@pytest.mark.parametrize("limit", slow_but([1, 2, 3, 4, None], 3))
 def test_it_touches_its_own_memory_alone_whatever_threads_the_system_gives(programs, limit):
     _check(*programs(QUICK), CASES[QUICK], limit)
 

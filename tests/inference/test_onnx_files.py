@@ -67,6 +67,7 @@ def test_tokens(exact, tmp_path):
     check(Tokens().eval(), tmp_path, (4, 12))
 
 
+@pytest.mark.slow
 def test_a_format_for_each_layer_and_the_check(tmp_path):
     net, shape = case("two")
     quantized = quantize(net, samples(6, *shape).split(3), keep=["0"])

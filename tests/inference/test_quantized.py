@@ -303,7 +303,7 @@ ARM = {"-march=armv8-a": "", "-mcpu=cortex-a76": "sdot", "-march=armv8.6-a": "us
     reason=f"no cross compiler or emulator for {TRIPLE}",
 )
 @pytest.mark.parametrize("processor", slow_but(ARM, "-mcpu=cortex-a76"))
-@pytest.mark.parametrize("name", slow_but(CASES, "depthwise", "operator-1"))
+@pytest.mark.parametrize("name", slow_but(CASES, "operator-1"))
 def test_code_for_arm_is_exact(name, processor, exact, tmp_path):
     net, shape = case(name)
     quantized = quantize(net, samples(6, *shape).split(3))
@@ -371,7 +371,8 @@ BUGS = {
 SHOWN_BY = ("maximum", "stem", "scaled", "read twice")
 
 
-@pytest.mark.parametrize("bug", slow_but(BUGS, "zeros of a map"))
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS)
 def test_a_bug_is_found(bug, exact, tmp_path):
     old, new = BUGS[bug]
 
@@ -530,7 +531,8 @@ def test_an_unknown_layer_to_keep_is_refused():
 
 
 @pytest.mark.parametrize(
-    "seeds", slow_but([range(4), *(range(k, k + 20) for k in range(100, 500, 20))], range(4))
+    "seeds",
+    slow_but([range(2), range(2, 4), *(range(k, k + 20) for k in range(100, 500, 20))], range(2)),
 )
 def test_random_networks(seeds, tmp_path):
     """What code computes is what rounded values give, but for those between two codes."""

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 # Networks that are traced and compiled as one.
 TOGETHER = 25
 BUNDLES = 200
-FEW = 8  # networks
+FEW = 5  # networks
 
 
 def check(seeds, folder):

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 import syno
+from marks import slow_but
 from syno import models
 
 
@@ -69,7 +70,7 @@ def test_a_residual_network_is_one_region():
             torch.testing.assert_close(compiled(x), net(x), atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", slow_but([1, 2], 2))
 def test_regions_and_layers_compute_the_same(compiled, net, threads):
     before = torch.get_num_threads()
     torch.set_num_threads(threads)

@@ -189,7 +189,7 @@ def test_attention() -> None:
     assert groups_of(net, 5, 4) == {"0": 8, "2.v": 6, "2.out": 8}
 
 
-QUICK = ("mobilenetv3-cifar", "resnet18")
+QUICK = ("mobilenetv3-cifar",)
 
 
 @pytest.mark.parametrize("name", slow_but(SMALL, *QUICK))
@@ -203,9 +203,9 @@ def test_models(name: str) -> None:
     assert found or name.startswith("gpt2")
 
 
-@pytest.mark.parametrize("first", slow_but(range(0, 1000, 25), 0))
+@pytest.mark.parametrize("first", slow_but(range(0, 1000, 10), 0))
 def test_random_networks_are_right_or_raise(first: int) -> None:
-    for seed in range(first, first + 25):
+    for seed in range(first, first + 10):
         net = network(seed).eval()
         x = inputs(net, 2)
         for group in followed_groups(net, x):

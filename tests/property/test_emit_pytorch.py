@@ -231,6 +231,7 @@ def test_a_formula_in_the_docstring_cannot_break_the_source():
     assert formula.replace("\n", "\n    ") in type(module).__doc__
 
 
+@pytest.mark.slow
 def test_the_source_needs_torch_alone(tmp_path):
     path = tmp_path / "operator_1.py"
     path.write_text(ZOO["operator-1"].source())

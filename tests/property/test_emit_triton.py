@@ -49,6 +49,7 @@ def test_many_random_operators_as_matrix_products():
         check_products([random_case(seed) for seed in range(start, start + 40)])
 
 
+@pytest.mark.slow
 def test_the_zoo_as_matrix_products():
     check_products(list(ZOO.values()))
 
@@ -101,6 +102,7 @@ def test_the_manifest_says_that_the_batch_alone_is_free():
     assert [dim["free"] for dim in manifest["input"]] == [True, False, False]
 
 
+@pytest.mark.slow
 def test_the_source_needs_torch_and_triton_alone(tmp_path):
     (tmp_path / "op.py").write_text(source(ZOO["operator-1"]))
     code = (

@@ -48,6 +48,7 @@ def test_nested_rotations_of_joined_dimensions_keep_their_offsets():
     check("tvm", [Case(Operator.from_text(text), {"A": 7, "B": 9}) for text in texts])
 
 
+@pytest.mark.slow
 def test_the_source_needs_tvm_alone(tmp_path):
     (tmp_path / "op.py").write_text(emitters.get("tvm").source(ZOO["operator-1"]))
     code = (

@@ -118,6 +118,7 @@ def test_processes_find_the_same(monkeypatch):
     assert json.loads(json.dumps(together.to_json()))["mismatches"] == 0
 
 
+@pytest.mark.slow
 def test_small_operators_are_blocked_like_large_ones():
     # A cache of a few floats: panels in blocks, each thread its own, and producers in registers.
     emitter = CppEmitter(cache_floats=16)

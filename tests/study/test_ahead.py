@@ -136,7 +136,7 @@ def test_the_announced_operator_is_compiled_beside_the_next_evaluation(evaluator
         "segfault",
         "exit:3",
         "signal:SIGKILL",
-        "eat:2000",
+        pytest.param("eat:2000", marks=pytest.mark.slow),
         pytest.param("hang", marks=pytest.mark.slow),
     ],
 )
@@ -169,6 +169,7 @@ def test_it_ends_with_the_search(folder):
     until(lambda: processes.activity(child).has_ended)
 
 
+@pytest.mark.slow
 def test_it_ends_when_the_process_that_forks_is_killed(folder):
     with IsolatedEvaluator(functools.partial(hostile.make, str(folder))) as made:
         began = folder / "ahead-hang.began"

@@ -79,6 +79,7 @@ def test_without_a_compiler_it_is_eager_and_says_so(monkeypatch):
         )
 
 
+@pytest.mark.slow
 def test_a_trial_is_trained_and_measured_compiled(evaluator, operator):
     evaluator.observer = notes = Notes()
     outcome = evaluator.evaluate(operator)

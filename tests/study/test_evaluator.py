@@ -53,6 +53,7 @@ def operator(space):
     return next(op for op in space.operators if op.primitives() == {"reduce": 1, "contract": 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("device", "is_traced"), [("cpu", True), ("cuda", False)])
 def test_a_process_that_forks_trainings_on_a_gpu_traces_no_network(
     network, dataset, device, is_traced

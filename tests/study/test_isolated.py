@@ -220,7 +220,9 @@ def interrupt_elsewhere():
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("interrupt", [interrupt_main, interrupt_elsewhere])
+@pytest.mark.parametrize(
+    "interrupt", [interrupt_main, pytest.param(interrupt_elsewhere, marks=pytest.mark.slow)]
+)
 def test_an_interruption_ends_the_evaluation_at_once(evaluator, interrupt, monkeypatch):
     evaluator.start()
     server = evaluator._server.pid
@@ -250,6 +252,7 @@ def test_children_have_the_environment_and_threads_of_the_search(evaluator):
     assert evaluator.evaluate("threads").details["threads"] == torch.get_num_threads()
 
 
+@pytest.mark.slow
 def test_the_process_that_forks_sees_no_gpu_and_its_children_see_those_of_the_search(
     folder, monkeypatch
 ):
@@ -275,6 +278,7 @@ def test_an_evaluator_that_cannot_be_made_says_why(monkeypatch):
         IsolatedEvaluator(functools.partial(hostile.make_broken, "bug")).start()
 
 
+@pytest.mark.slow
 def test_a_memory_limit_below_what_torch_holds_is_refused(folder):
     with pytest.raises(UserError, match=r"memory_limit .* is 20 MiB, too little"):
         IsolatedEvaluator(

@@ -104,6 +104,7 @@ def stopping(evaluator, seen, ready):
     return Watch(act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what", slow_but(["baseline", "hang", "orphan_and_hang"], "orphan_and_hang")
 )
@@ -141,6 +142,7 @@ def test_a_search_that_was_suspended_itself_hears_what_arrived_meanwhile(evaluat
     assert evaluator.baseline().accuracy == 0.9
 
 
+@pytest.mark.slow
 def test_a_server_that_was_suspended_with_its_evaluation_goes_on(evaluator, monkeypatch):
     """As when a batch system suspends the whole job: that time counts against nobody."""
     monkeypatch.setattr("syno.study.evaluate.isolated_evaluator.GRACE_S", 3.0)
@@ -182,6 +184,7 @@ def test_a_server_that_does_not_keep_the_limit_is_ended(evaluator, monkeypatch):
     monkeypatch.undo()
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_a_stopped_server_at_once(evaluator, monkeypatch):
     monkeypatch.setattr(server_process, "SILENCE_S", 3600.0)  # nothing else ends it
     seen: list[int] = []
@@ -198,6 +201,7 @@ def test_an_interruption_ends_a_stopped_server_at_once(evaluator, monkeypatch):
     assert alive(seen) == []
 
 
+@pytest.mark.slow
 def test_a_second_interruption_leaves_nothing_behind(evaluator, monkeypatch):
     seen: list[int] = []
 
@@ -262,6 +266,7 @@ FAKE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", slow_but(FAKE, "half a message"))
 def test_a_start_that_does_nothing_is_given_up(what, folder, tmp_path, monkeypatch):
     """`deaf` reads nothing: the socket is full before all of the network went through it."""

@@ -89,6 +89,7 @@ def test_workers_find_what_one_process_finds(store, tmp_path):
     assert not any(worker.is_alive for worker in store.workers())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", slow_but(["tree", "local"], "local"))
 def test_proposals_follow_from_the_log_up_to_what_they_have_seen(store, method):
     space = RealSpace()

@@ -55,6 +55,7 @@ def test_a_clean_tree_passes(tree):
     assert violations(root) == []
 
 
+@pytest.mark.slow
 def test_this_project_passes():
     assert violations(ROOT) == []
 

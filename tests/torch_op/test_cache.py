@@ -197,6 +197,7 @@ def test_the_pytorch_emitter_computes_what_is_not_compiled_and_says_so(own_cache
             slow(wrong[0], slow.pack([weight]), *wrong[1:])
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_pytorch_emitter_computes_and_says_so(tmp_path):
     said, errors = _output(_start(MAKE, tmp_path / "cache", CXX="no-such-compiler"))
     assert said.split()[1] == "False"

@@ -25,7 +25,7 @@ IN_A_UNIT = 60
 IN_A_GRAPH = 40
 
 
-@pytest.mark.parametrize("first", slow_but(range(0, EAGER, IN_A_UNIT), 0, IN_A_UNIT))
+@pytest.mark.parametrize("first", slow_but(range(0, EAGER, IN_A_UNIT), 0))
 def test_equals_the_interpreter_in_eager_mode(first):
     for call in random_calls(range(first, first + IN_A_UNIT)):
         with torch.inference_mode():

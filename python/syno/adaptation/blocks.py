@@ -46,21 +46,21 @@ def removable_blocks(net: nn.Module, example: Inputs) -> list[str]:
         for name, module in net.named_modules()
         if name and any(module.children()) and any(p.dim() > 1 for p in module.parameters())
     ]
-    with removed_after(hooks), torch.no_grad():
-        shapes = [each.shape for each in tensors_of(net(*arguments(example)))]
+    with removed_after(hooks):
+        shapes = result_shapes(net, example)
     return [
         name
         for name, fits in fitting.items()
-        if fits and _shapes(without_blocks(net, [name]), example) == shapes
+        if fits and result_shapes(without_blocks(net, [name]), example) == shapes
     ]
 
 
-def _shapes(net: nn.Module, example: Inputs) -> list[torch.Size] | None:
-    """The shapes of a network's results; None where its code fails."""
+def result_shapes(net: nn.Module, example: Inputs) -> list[torch.Size] | None:
+    """The shapes of a network's results; None where its code fails, as parts are gone from it."""
     try:
         with torch.no_grad():
             return [each.shape for each in tensors_of(net(*arguments(example)))]
-    except Exception:  # whatever its code raises that asks the block for a part
+    except Exception:  # whatever its code raises for shapes that do not fit, or parts that it asks
         return None
 
 

@@ -36,6 +36,9 @@ Loss = Callable[[Outputs, Targets], torch.Tensor]
 MetricFunction = Callable[[Outputs, Targets], "torch.Tensor | float"]
 Collate = Callable[[list[object]], Any]
 
+# Samples by their numbers, each as a batch of its own that was made twice.
+Seen: TypeAlias = "dict[int, tuple[tuple[Inputs, Targets], tuple[Inputs, Targets]]]"
+
 # So many samples are compared to recognize a data set, and are looked at for its classes.
 _LOOKED_AT = 16
 
@@ -204,9 +207,9 @@ def custom_data(
         )
     names = _names(net)
     batching, example, targets = _batch(name, [train[0], train[1]], collate, names)
-    _check_sizes(name, train, batching, example)
-    if held is not None:
-        _check_alike(name, example, held, batching)
+    seen = _seen(train, batching)
+    _check_sizes(name, seen, example)
+    held_seen = {} if held is None else _seen_alike(name, example, held, batching)
     for what, function in (("loss", loss), ("metric", metric)):
         if function is not None and not callable(function) and not isinstance(function, str):
             raise UserError(f"'{what}' is a function of outputs and targets, got {function!r}")
@@ -221,8 +224,8 @@ def custom_data(
             "  expected: a loss for them, such as loss=torch.nn.MSELoss()"
         )
     chosen = _metric(metric, maximize, has_classes=is_class and loss is None)
-    classes = _classes(train, count, batching) if is_class and loss is None else None
-    marks = [_content(train, batching), "" if held is None else _content(held, batching)]
+    classes = _classes(train, seen) if is_class and loss is None else None
+    marks = [_content(train, seen), "" if held is None else _content(held, held_seen)]
     marks += [_source(loss), chosen.name, str(chosen.maximize), _source(chosen.function)]
     fingerprint = hashlib.sha256("\n".join(marks).encode()).hexdigest()[:32]
     return CustomData(
@@ -387,13 +390,28 @@ def _in_order(name: str, given: object, names: Sequence[str]) -> tuple[str, ...]
     return taken
 
 
-def _check_sizes(name: str, data: Dataset[object], batching: Batching, example: Inputs) -> None:
-    """Raise a UserError for samples of several sizes: operators are made for one of them."""
+def _seen(data: Dataset[object], batching: Batching) -> Seen:
+    """Some samples of a data set, each a batch of its own, twice: what is random in it differs.
+
+    None of a TensorDataset, which shows all of its samples.
+    """
     if isinstance(data, TensorDataset):
-        return
+        return {}
+    count, seen = _length(data), {}
+    for place in sorted({round(i * (count - 1) / (_LOOKED_AT - 1)) for i in range(_LOOKED_AT)}):
+        twice = []
+        for seed in (0, 1):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                twice.append(batching([data[place]]))
+        seen[place] = twice[0], twice[1]
+    return seen
+
+
+def _check_sizes(name: str, seen: Seen, example: Inputs) -> None:
+    """Raise a UserError for samples of several sizes: operators are made for one of them."""
     wanted = [each.shape[1:] for each in arguments(example)]
-    for place in _looked_at(_length(data)):
-        found, _ = batching([data[place]])
+    for place, ((found, _), _) in seen.items():
         if [each.shape[1:] for each in arguments(found)] != wanted:
             raise UserError(
                 f"samples of '{name}' have different sizes\n"
@@ -404,7 +422,8 @@ def _check_sizes(name: str, data: Dataset[object], batching: Batching, example: 
             )
 
 
-def _check_alike(name: str, example: Inputs, held: Dataset[object], batching: Batching) -> None:
+def _seen_alike(name: str, example: Inputs, held: Dataset[object], batching: Batching) -> Seen:
+    """Samples for validation, which have the sizes of those for training."""
     if _length(held) < 1:
         raise UserError("'validation' has no samples")
     other = type(held).__name__
@@ -414,7 +433,9 @@ def _check_alike(name: str, example: Inputs, held: Dataset[object], batching: Ba
             "the samples for validation differ from those for training\n"
             f"  '{name}': {_sample(example)}      validation, '{other}': {_sample(found)}"
         )
-    _check_sizes(other, held, batching, example)
+    seen = _seen(held, batching)
+    _check_sizes(other, seen, example)
+    return seen
 
 
 def _metric(given: MetricFunction | str | None, maximize: bool, *, has_classes: bool) -> Metric:
@@ -436,43 +457,29 @@ def _metric(given: MetricFunction | str | None, maximize: bool, *, has_classes: 
     return Metric(f"{name} (custom)" if name in ("accuracy", "loss") else name, maximize, given)
 
 
-def _looked_at(count: int) -> list[int]:
-    return sorted({round(i * (count - 1) / (_LOOKED_AT - 1)) for i in range(_LOOKED_AT)})
-
-
-def _classes(data: Dataset[object], count: int, batching: Batching) -> int:
+def _classes(data: Dataset[object], seen: Seen) -> int:
     """Return the number of classes: of all samples if the targets are known, or else of some."""
     if isinstance(data, TensorDataset):
         return int(data.tensors[1].max()) + 1
     known = getattr(data, "targets", None)  # as the data sets of torchvision have it
-    if isinstance(known, (list, torch.Tensor, np.ndarray)) and len(known) == count:
+    if isinstance(known, (list, torch.Tensor, np.ndarray)) and len(known) == _length(data):
         return int(torch.as_tensor(known).max()) + 1
-    _, targets = batching([data[i] for i in _looked_at(count)])
-    return int(targets.max()) + 1
+    return max(int(cast(torch.Tensor, targets).max()) for (_, targets), _ in seen.values()) + 1
 
 
-def _content(data: Dataset[object], batching: Batching) -> str:
+def _content(data: Dataset[object], seen: Seen) -> str:
     """Return a digest of a data set: of all tensors of a TensorDataset, or else of some samples.
 
     Of samples that change from call to call, as with augmentation, only the shapes count.
     """
-    seen = hashlib.sha256(f"{type(data).__qualname__} {_length(data)}".encode())
+    digest = hashlib.sha256(f"{type(data).__qualname__} {_length(data)}".encode())
     if isinstance(data, TensorDataset):
         for tensor in data.tensors:
-            seen.update(_bytes(tensor))
-        return seen.hexdigest()
-    for place in _looked_at(_length(data)):
-        twice = []
-        for seed in (0, 1):
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                twice.append(tensors_in(batching([data[place]])))
-        for first, second in zip(*twice, strict=True):
-            if torch.equal(first, second):
-                seen.update(_bytes(first))
-            else:
-                seen.update(_sample(first).encode())
-    return seen.hexdigest()
+            digest.update(_bytes(tensor))
+    for twice in seen.values():
+        for first, second in zip(*map(tensors_in, twice), strict=True):
+            digest.update(_bytes(first) if torch.equal(first, second) else _sample(first).encode())
+    return digest.hexdigest()
 
 
 def _bytes(tensor: torch.Tensor) -> bytes:

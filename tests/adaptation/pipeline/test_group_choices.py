@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 import syno
+from marks import slow_but
 from syno.adaptation.pipeline import channel_widths, group_choices, run
 from syno.adaptation.pipeline.channel_widths import ChannelWidths
 from syno.adaptation.widths import eliminations
@@ -82,8 +83,8 @@ def test_outputs_of_integers_cost_as_whole_vectors():
     assert costs.of({("0.weight", 0): 8})[LATENCY] == pytest.approx(1.0 + 3.0)
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("name", ["resnet20", "mobilenetv3-cifar"])
+@pytest.mark.parametrize("lanes", slow_but([1, 4], 4))
+@pytest.mark.parametrize("name", slow_but(["resnet20", "mobilenetv3-cifar"], "mobilenetv3-cifar"))
 def test_costs_add_up_to_those_of_the_network(name, lanes):
     torch.manual_seed(0)
     net = build(name, classes=5, size=16, width=8).eval()

@@ -73,7 +73,9 @@ def sensors() -> nn.Module:
     return net.eval()
 
 
-@pytest.mark.parametrize("arrange", [lambda *both: both, by_name])
+@pytest.mark.parametrize(
+    "arrange", [pytest.param(lambda *both: both, marks=pytest.mark.slow), by_name]
+)
 def test_a_network_of_two_inputs_is_adapted_and_shipped(sensors, arrange, tmp_path):
     data = Triples(arrange)
     given = {"options": options(engine="syno-cpp-int8"), "max_drop": 30.0}

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from marks import slow_but
 from syno import UserError
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.rivals.pruning import pruned, torch_pruned
@@ -49,7 +50,7 @@ def test_channels_that_are_added_are_pruned_together(trained):
     torch.testing.assert_close(stem, trained.second.weight[rows][:, kept])
 
 
-@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("name", slow_but(IMAGES, "resnet18"))
 def test_models_can_be_pruned(name):
     net = models.build(name, classes=5, channels=3, size=32).eval()
     bare, x = plain(models.slots(net).eval()), torch.randn(2, 3, 32, 32)
@@ -66,7 +67,7 @@ def test_a_network_without_groups_is_not_pruned():
 
 
 @needs_torch_pruning
-@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("name", slow_but(IMAGES, "mobilenetv2-cifar"))
 def test_torch_pruning_finds_the_same_groups(name):
     """Both keep half of the channels of each group, so that all weights have the same shapes."""
     net = models.build(name, classes=5, channels=3, size=32).eval()

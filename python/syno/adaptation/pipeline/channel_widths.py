@@ -14,8 +14,12 @@ from torch import nn
 
 from syno._util.hooks import removed_after
 from syno._util.inputs import Inputs, arguments
-from syno._util.trial_calls import tensors_of
-from syno.adaptation.blocks import chosen_blocks, removable_blocks, without_blocks
+from syno.adaptation.blocks import (
+    chosen_blocks,
+    removable_blocks,
+    result_shapes,
+    without_blocks,
+)
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.delivery import Delivery
 from syno.adaptation.pipeline.journal import AdaptationJournal
@@ -168,14 +172,12 @@ class ChannelWidths:
 
     def fits(self, widths: Widths) -> bool:
         """Whether the network runs with these widths, and gives results of its shapes."""
-        example = arguments(self._subject.example)
-        with torch.no_grad():
-            wanted = [each.shape for each in tensors_of(self.original(*example))]
-            try:
-                found = tensors_of(self.structure(widths)(*example))
-            except Exception:  # whatever its code raises for shapes that do not fit
-                return False
-        return [each.shape for each in found] == wanted
+        found = result_shapes(self.structure(widths), self._subject.example)
+        return found is not None and found == self._shapes
+
+    @cached_property
+    def _shapes(self) -> list[torch.Size] | None:
+        return result_shapes(self.original, self._subject.example)
 
     def share_left(self, layer: str, widths: Widths) -> float:
         """Which share of the elements of a layer's weight these widths leave."""
