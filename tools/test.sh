@@ -12,5 +12,6 @@ ctest --test-dir build/release --parallel "$JOBS" --output-on-failure --no-tests
 tail -n 60 build/release/ctest.log | sed -n '/tests passed/,$p'
 [ "$status" -eq 0 ] || grep -B2 -A40 -E '\*\*\*(Failed|Exception|Timeout)' build/release/ctest.log | head -n 200
 say "Python tests"
-python_tests --durations 30 --durations-min 5 "$@" || status=1
+# Tests wait for compilers and for processes of their own: one more than there are cores uses these.
+python_tests --numprocesses "$((JOBS + 1))" --durations 30 --durations-min 5 "$@" || status=1
 [ "$status" -eq 0 ] || die "tests failed"
