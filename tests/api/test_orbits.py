@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import syno
-from marks import with_slow
+from marks import slow_but, with_slow
 from syno import Operator, Space, Specification
 from syno.space.orbits import mean_difference, orbit_keys, orbits
 
@@ -68,14 +68,15 @@ def images(found, *, mirrors=True, exchange=True):
         yield image
 
 
-def test_operators_of_one_orbit_have_maps_that_a_symmetry_relates(space):
+@pytest.mark.parametrize("step", slow_but([5, 20], 20))
+def test_operators_of_one_orbit_have_maps_that_a_symmetry_relates(space, step):
     found = orbits(list(space), specification(IMAGES))
     larger = [orbit for orbit in found if len(orbit) > 1]
     assert len(larger) > 50
     sizes = {len(orbit) for orbit in larger}
     assert max(sizes) >= 4
     assert max(sizes) <= 8
-    for orbit in larger[::20]:
+    for orbit in larger[::step]:
         first = position_map(space[orbit[0]])
         for other in orbit[1:]:
             other_map = position_map(space[other])

@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-from marks import slow_but
 from syno._util.signal_stack import _DISABLE, _Stack, kept_signal_stack
 from syno.engines import engine
 
@@ -41,8 +40,8 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("handler", slow_but([(), ("-X", "faulthandler")], ()))
-@pytest.mark.parametrize("name", slow_but(["openvino", "openvino-int8"], "openvino"))
+@pytest.mark.parametrize("handler", [(), ("-X", "faulthandler")])
+@pytest.mark.parametrize("name", ["openvino", "openvino-int8"])
 def test_an_interruption_is_one(name: str, handler: tuple[str, ...]) -> None:
     if not engine.available([name]):
         pytest.skip(f"the inference engine {name} is not installed")

@@ -10,7 +10,6 @@ import re
 
 import pytest
 
-from marks import slow_but
 from syno.codegen import emitters
 from syno.codegen.verify import random_check
 from syno.codegen.verify.check import CodeComparison, MismatchError, build
@@ -21,7 +20,7 @@ ZOO = zoo()
 EMITTERS = [pytest.param(name, marks=needs(name)) for name in ("tvm", "triton")]
 
 
-@pytest.mark.parametrize("name", slow_but(EMITTERS, "tvm"))
+@pytest.mark.parametrize("name", EMITTERS)
 def test_random_operators(name):
     # `make check-all` asks for more: tools/check_all.sh.
     result = random_check(50, 2_000_000, [name])

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from marks import slow_but
 from syno import UserError
 from syno.runs import processes
 from syno.study.evaluate import server_process
@@ -105,9 +104,7 @@ def stopping(evaluator, seen, ready):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "what", slow_but(["baseline", "hang", "orphan_and_hang"], "orphan_and_hang")
-)
+@pytest.mark.parametrize("what", ["baseline", "hang", "orphan_and_hang"])
 def test_a_stopped_server_is_a_hang_whether_the_evaluation_has_a_limit_or_not(
     evaluator, folder, what
 ):
@@ -267,7 +264,7 @@ FAKE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", slow_but(FAKE, "half a message"))
+@pytest.mark.parametrize("what", FAKE)
 def test_a_start_that_does_nothing_is_given_up(what, folder, tmp_path, monkeypatch):
     """`deaf` reads nothing: the socket is full before all of the network went through it."""
     code = (

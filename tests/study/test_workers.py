@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from marks import slow_but
 from syno._util.errors import UserError
 from syno.store import Outcome, Store, UnavailableError, Worker
 from syno.study import Study, StudySettings
@@ -90,7 +89,7 @@ def test_workers_find_what_one_process_finds(store, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", slow_but(["tree", "local"], "local"))
+@pytest.mark.parametrize("method", ["tree", "local"])
 def test_proposals_follow_from_the_log_up_to_what_they_have_seen(store, method):
     space = RealSpace()
     settings = StudySettings(evaluations=10, seed=11, method=method)

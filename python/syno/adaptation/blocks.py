@@ -5,6 +5,7 @@ A residual block without its branch gives what it got. Needs torch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 
 import torch
@@ -51,17 +52,22 @@ def removable_blocks(net: nn.Module, example: Inputs) -> list[str]:
     return [
         name
         for name, fits in fitting.items()
-        if fits and result_shapes(without_blocks(net, [name]), example) == shapes
+        if fits and gives_shapes(functools.partial(without_blocks, net, [name]), example, shapes)
     ]
 
 
-def result_shapes(net: nn.Module, example: Inputs) -> list[torch.Size] | None:
-    """The shapes of a network's results; None where its code fails, as parts are gone from it."""
+def result_shapes(net: nn.Module, example: Inputs) -> list[torch.Size]:
+    """The shapes of a network's results."""
+    with torch.no_grad():
+        return [each.shape for each in tensors_of(net(*arguments(example)))]
+
+
+def gives_shapes(make: Callable[[], nn.Module], example: Inputs, shapes: list[torch.Size]) -> bool:
+    """Whether a network without some of its parts can be made and run, with results of shapes."""
     try:
-        with torch.no_grad():
-            return [each.shape for each in tensors_of(net(*arguments(example)))]
-    except Exception:  # whatever its code raises for shapes that do not fit, or parts that it asks
-        return None
+        return result_shapes(make(), example) == shapes
+    except Exception:  # whatever its code raises for other shapes, or for parts that are gone
+        return False
 
 
 def chosen_blocks(distances: Mapping[str, float]) -> list[str]:

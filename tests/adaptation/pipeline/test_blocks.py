@@ -85,6 +85,11 @@ class Square(nn.Module):
         return self.head(self.asks(x) + self.asks[0].bias)
 
 
+def test_a_network_that_fails_itself_has_no_blocks_but_an_error(net):
+    with pytest.raises(RuntimeError, match="channels"):
+        removable_blocks(net, torch.randn(1, 5, 8, 8))
+
+
 def test_a_block_whose_parts_are_asked_for_stays():
     assert removable_blocks(Square().eval(), torch.randn(1, 8)) == ["block"]
 

@@ -5,6 +5,7 @@ A block of the network that is left out is a group of one, of width 0.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -16,6 +17,7 @@ from syno._util.hooks import removed_after
 from syno._util.inputs import Inputs, arguments
 from syno.adaptation.blocks import (
     chosen_blocks,
+    gives_shapes,
     removable_blocks,
     result_shapes,
     without_blocks,
@@ -172,11 +174,11 @@ class ChannelWidths:
 
     def fits(self, widths: Widths) -> bool:
         """Whether the network runs with these widths, and gives results of its shapes."""
-        found = result_shapes(self.structure(widths), self._subject.example)
-        return found is not None and found == self._shapes
+        make = functools.partial(self.structure, widths)
+        return gives_shapes(make, self._subject.example, self._shapes)
 
     @cached_property
-    def _shapes(self) -> list[torch.Size] | None:
+    def _shapes(self) -> list[torch.Size]:
         return result_shapes(self.original, self._subject.example)
 
     def share_left(self, layer: str, widths: Widths) -> float:
