@@ -1,12 +1,8 @@
 """What networks compute besides layers, step by step, beside PyTorch.
 
-    python bench/plain_bench.py                                   # each step alone
-    python bench/plain_bench.py --network deit_tiny_patch16_224   # the steps of a network
-
-A step alone is a network library of its own; its calls and those of PyTorch alternate, and the best
-of each is printed, with GMAC/s of products and GB/s of what else reads and writes memory. Times
-contain the call, which "nothing" shows. Of a network, the best time of every step in its calls is
-printed, the slowest first, and the share of layers.
+A step is a network library of its own; its calls and those of PyTorch alternate, and the best of
+each is printed, with GMAC/s of products and GB/s of what else reads and writes memory. Times
+contain the call, which "nothing" shows. `network_steps.py` measures the steps inside of networks.
 """
 
 from __future__ import annotations
@@ -27,7 +23,6 @@ from syno.inference.library.load import NetworkLibrary
 from syno.inference.library.lower import lower
 from syno.inference.library.source import NetworkSource, emit
 from syno.inference.prepare import prepare_sample
-from syno_lab.experiments.networks import zoo
 
 _NAME = "syno_plain"
 Function = Callable[[torch.Tensor], torch.Tensor]
@@ -65,12 +60,23 @@ def _attention(heads: int, width: int) -> Function:
     return attention
 
 
+def _one_row(heads: int, width: int) -> Function:
+    """Attention of the first row alone, as of a class token or of a text's last token."""
+
+    def attention(x: torch.Tensor) -> torch.Tensor:
+        q, k, v = x.unflatten(-1, (3, heads, width)).movedim(-3, 0).transpose(-3, -2).unbind(0)
+        return F.scaled_dot_product_attention(q[..., :1, :], k, v).transpose(-3, -2).flatten(-2)
+
+    return attention
+
+
 STEPS = {
     "nothing": Step(lambda x: x + 1, (1,)),
     "attention, DeiT-T": Step(_attention(3, 64), (197, 576), 2 * 3 * 197 * 197 * 64),
     "attention, DeiT-B": Step(_attention(12, 64), (197, 2304), 2 * 12 * 197 * 197 * 64),
     "attention, windows": Step(_attention(3, 32), (64, 49, 288), 64 * 2 * 3 * 49 * 49 * 32),
     "attention, long": Step(_attention(2, 64), (1024, 384), 2 * 2 * 1024 * 1024 * 64),
+    "attention, one row": Step(_one_row(12, 64), (1024, 2304), 2 * 12 * 1024 * 64),
     "product": Step(lambda x: x @ x.mT, (3, 197, 64), 3 * 197 * 197 * 64),
     "layer norm, DeiT-T": Step(lambda x: F.layer_norm(x, (192,)), (197, 192)),
     "layer norm, ConvNeXt-T": Step(lambda x: F.layer_norm(x, (96,)), (3136, 96)),
@@ -120,41 +126,17 @@ def measured(step: Step, threads: int, rounds: int) -> str:
     return f"{own * 1e6:12.1f}{torchs * 1e6:12.1f}{torchs / own:7.2f}   {rate}, error {error:.0e}"
 
 
-@torch.no_grad()
-def profile(name: str, threads: int, rounds: int) -> None:
-    """Prints the best seconds of the steps of a network, the slowest first."""
-    net = zoo.network(name)
-    x = zoo.images(1)
-    source = _source(net, x)
-    library, given = _loaded(source, source.code), x.numpy()
-    calls = [library.step_seconds(given, threads=threads) for _ in range(rounds)]
-    steps = [
-        each[0]._replace(seconds=min(step.seconds for step in each))
-        for each in zip(*calls, strict=True)
-    ]
-    whole = sum(step.seconds for step in steps)
-    layers = sum(step.seconds for step in steps if step.layer)
-    print(f"{name}: {whole * 1e3:.3f} ms, {threads} threads; layers {layers / whole:.1%}")
-    for step in sorted(steps, key=lambda step: -step.seconds)[:40]:
-        kind = "layer" if step.layer else ""
-        print(f"{step.seconds * 1e3:9.3f} ms {step.seconds / whole:6.1%}  {kind:6} {step.name}")
-
-
 def main() -> None:
     """Reads the arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help=f"of: {', '.join(STEPS)}")
-    parser.add_argument("--network", help=f"whose steps are measured: {', '.join(zoo.names())}")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=30)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    if arguments.network:
-        profile(arguments.network, arguments.threads, arguments.rounds)
-    else:
-        print(f"{'step':24}{'library':>12}{'PyTorch':>12}{'times':>7}   microseconds")
-        for name in arguments.names or STEPS:
-            print(f"{name:24}{measured(STEPS[name], arguments.threads, arguments.rounds)}")
+    print(f"{'step':24}{'library':>12}{'PyTorch':>12}{'times':>7}   microseconds")
+    for name in arguments.names or STEPS:
+        print(f"{name:24}{measured(STEPS[name], arguments.threads, arguments.rounds)}")
 
 
 if __name__ == "__main__":

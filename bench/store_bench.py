@@ -532,6 +532,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long workers work")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: print")
     given = parser.parse_args(arguments)
+    if given.more < 1:
+        parser.error("argument --more: workers need operators without trials, at least one")
     with address(given) as url:
         found = measured(url, given)
     report(found, given.out)

@@ -44,10 +44,10 @@ _PARTS = {
     "syno.study.evaluate.evaluator:train": "training steps",
     "syno.train.images:ImageTask.metrics": "accuracy on the validation split",
     "syno.study.evaluate.evaluator:latency": "latency: timed runs",
-    "syno.inference.compiled_network:prepare": "latency: trace",
+    "syno.inference.compiling:prepare": "latency: trace",
     "syno.study.evaluate.engines:prepare": "latency: trace",
-    "syno.inference.compiled_network:_compiled": "latency: emit and compile",
-    "syno.inference.compiled_network:_check": "latency: check",
+    "syno.inference.compiling:_compiled": "latency: emit and compile",
+    "syno.inference.compiling:_check": "latency: check",
 }
 _REST = "the rest"
 

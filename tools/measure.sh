@@ -38,8 +38,11 @@ declare -A COMMAND=(
 )
 # These write their file themselves.
 MINUTES[layers_resnet18]=120 MINUTES[call_overhead]=5 MINUTES[coverage]=60 MINUTES[network_formats]=25
+MINUTES[networks]=100 MINUTES[network_steps]=5
 COMMAND[layers_resnet18]="syno bench layers --model resnet18 --operators operator-1,operator-2,stacked-conv,nas-pte-1 --threads 1 --engines $RIVALS,syno-cpp --tvm 64x56,256x14 --trials 64 --out build/measured/layers_resnet18.json"
 COMMAND[network_formats]="syno bench engines --networks resnet18,resnet50,mobilenet_v2,mobilenet_v3_small,efficientnet_b0,mobilenetv4_conv_small,regnetx_004,deit_tiny_patch16_224 --engines openvino,openvino-default,openvino-int8,syno-cpp,syno-cpp-bf16,syno-cpp-int8,syno-cpp-auto --batches 1 --threads 2 --passes 1 --out build/measured/network_formats.json"
+COMMAND[networks]="syno bench engines --passes 1 --out build/measured/networks.json"
+COMMAND[network_steps]="python bench/network_steps.py --out build/measured/network_steps.json"
 COMMAND[coverage]="syno bench coverage --out build/measured/coverage.json"
 COMMAND[call_overhead]="python bench/call_overhead.py --out build/measured/call_overhead.json"
 

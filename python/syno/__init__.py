@@ -40,7 +40,7 @@ from syno.space.walks import Walks, walk
 if TYPE_CHECKING:
     from syno.adaptation.pipeline.adapt import adapt
     from syno.adaptation.pipeline.adaptation import Adaptation
-    from syno.inference.compiled_network import compile
+    from syno.inference.compiling import compile
     from syno.inference.quantization.quantize import quantize
     from syno.network import models
     from syno.network.placeholder import Placeholder, slots

@@ -14,7 +14,7 @@ import syno
 from syno import UserError
 from syno._util.trial_calls import difference
 from syno.codegen.native import find_compiler
-from syno.inference.compiled_network import CompiledLayer
+from syno.inference.compiled_layer import CompiledLayer
 from syno.operators import zoo
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

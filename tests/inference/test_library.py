@@ -52,6 +52,15 @@ PLAIN = {
     "average pool, padded": lambda x: F.avg_pool2d(x, 3, 2, 1),
     "average pool, not counted": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
     "average pool, divisor": lambda x: F.avg_pool2d(x, 3, divisor_override=4),
+    "max pool of a part": lambda x: F.max_pool2d(x[:, 1:, 1:, 2:7], 3, 2, 1),
+    "max pool of a transposed map": lambda x: F.max_pool2d(x.transpose(2, 3), 2),
+    "max pool of columns apart": lambda x: F.max_pool2d(x[..., ::2], 2),
+    "average pool of a part": lambda x: F.avg_pool2d(x[:, ::2, :6, :5], 3, 1, 1),
+    "average pool of maps in another order": lambda x: F.avg_pool2d(
+        x.unflatten(1, (2, 3)).transpose(1, 2).flatten(1, 2)[..., 1:], 2
+    ),
+    "average pool of one map": lambda x: F.avg_pool2d(x[:, 2:3, 1:, 1:], 2),
+    "adaptive of a part": lambda x: F.adaptive_avg_pool2d(x[:, :, 1:8, 1:7], (3, 2)),
     "adaptive": lambda x: F.adaptive_avg_pool2d(x, 1),
     "adaptive, 4x3": lambda x: F.adaptive_avg_pool2d(x, (4, 3)),
     "max pool of signals": lambda x: F.max_pool1d(x.flatten(2), 5, 3, 2),

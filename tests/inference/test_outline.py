@@ -9,7 +9,7 @@ from torch import nn
 import syno
 from marks import with_slow
 from syno import models, zoo
-from syno.inference.compiled_network import compile_prepared
+from syno.inference.compiling import compile_prepared
 from syno.inference.prepare import prepare
 from syno.inference.trace import Outline
 

@@ -34,6 +34,17 @@ def grouped(x, heads):
     )
 
 
+def few_rows(x):
+    """Rows that few lanes of a vector would hold, and keys in two blocks."""
+    x = x.reshape(-1, 4, 420, 36)
+    return F.scaled_dot_product_attention(x[:, :, :3], x * 2, x)
+
+
+def one_row_of_groups(x):
+    """The heads of single rows share keys and values."""
+    return F.scaled_dot_product_attention(x[:, :, 9:10], x[:, :2], x[:, 2:], enable_gqa=True)
+
+
 def windows(x):
     """Parts of an image side by side in the batch, with a bias for each head."""
     q = x.reshape(-1, 35, 3, 24).transpose(1, 2)
@@ -56,6 +67,11 @@ def split(x):
 CASES = {
     "rows and keys in blocks": lambda x: attend(x, 197, 197),
     "one row": lambda x: attend(x, 1, 210),
+    "two rows": lambda x: attend(x, 2, 209, 72, 65),
+    "few rows": few_rows,
+    "few causal rows": lambda x: attend(x, 3, 50, 9, 8, is_causal=True),
+    "few masked rows": lambda x: attend(x, 3, 210, attn_mask=BANDS[6:9]),
+    "one row of groups": one_row_of_groups,
     "few numbers": lambda x: attend(x, 33, 101, 5, 3),
     "other values": lambda x: attend(x, 65, 90, 64, 19),
     "causal": lambda x: attend(x, 197, 197, is_causal=True),

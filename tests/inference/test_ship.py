@@ -38,6 +38,11 @@ for threads in (1, 2):
     found = network(*(given[name] for name in given.files), threads=threads)
     found = found if isinstance(found, list) else [found]
 np.savez(sys.argv[4], *found)
+packed = sys.argv[4] + ".packed"
+network.pack(packed)
+again = module.Network(weights=packed)(*(given[name] for name in given.files))
+again = again if isinstance(again, list) else [again]
+assert all(np.array_equal(one, other) for one, other in zip(found, again, strict=True))
 print(network.processor)
 try:
     network(np.zeros((1, 99), np.float32))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import fx
@@ -54,12 +55,16 @@ class _Axis:
 
 @dataclass(frozen=True)
 class _Pass:
-    """Windows over the rows and columns of so many maps; last: whether none comes after it."""
+    """Windows over the rows and columns of so many maps; last: whether none comes after it.
+
+    distances: of rows and of maps in memory, where they do not lie one after the other.
+    """
 
     maps: int
     height: _Axis
     width: _Axis
     last: bool = True
+    distances: tuple[int, ...] = ()
 
     @property
     def windows(self) -> str:
@@ -69,6 +74,7 @@ class _Pass:
             for axis in (self.height, self.width)
         ]
         sizes = [self.maps, *(value for pair in zip(*pairs, strict=True) for value in pair)]
+        sizes += self.distances
         return f"Windows<{', '.join(map(str, sizes))}>"
 
 
@@ -92,10 +98,22 @@ def _pooled(
     given: NodeArguments,
     axes: Sequence[_Axis],
     written: Callable[[_Pass, str, str], str],
+    *,
+    in_order: bool = False,
 ) -> Value:
-    """Adds the passes. written: the code of one, with the names of its input and its output."""
-    x = build.contiguous(build.get(given["self"]))
-    for each in _passes(math.prod(x.shape[: -len(axes)]), axes):
+    """Adds the passes.
+
+    written: the code of one, with the names of its input and its output; in_order: whether it reads
+    maps that lie one after the other only, instead of what `_Pass.windows` says.
+    """
+    x = build.get(given["self"])
+    passes = _passes(math.prod(x.shape[: -len(axes)]), axes)
+    distances = _distances(x) if len(axes) == 2 and not in_order else None
+    if distances is None or x.contiguous:
+        x = build.contiguous(x)
+    else:
+        passes = [replace(passes[0], distances=distances)]
+    for each in passes:
         shape = [each.maps, each.height.out, each.width.out]
         y = build.program.new(first_result(node).shape if each.last else shape)
 
@@ -104,6 +122,18 @@ def _pooled(
 
         x = build.step(step, [x], y, module_name(node))
     return x
+
+
+def _distances(x: Value) -> tuple[int, int] | None:
+    """Of the rows and maps of a part of a tensor; None where they have no single one."""
+    *outer, (_, row), (width, column) = zip(x.shape, x.view.stride(), strict=True)
+    if width > 1 and column != 1:
+        return None
+    outer = [(size, stride) for size, stride in outer if size > 1]
+    pairs = itertools.pairwise(outer)
+    if any(stride != size * inner for (_, stride), (size, inner) in pairs):
+        return None
+    return row, outer[-1][1] if outer else 0
 
 
 def _axes(node: fx.Node, given: NodeArguments, rank: int) -> list[_Axis]:
@@ -220,4 +250,4 @@ def _adaptive(build: Builder, node: fx.Node, given: NodeArguments) -> Value:
         return f"{function}({x}, {y}, {', '.join(map(str, sizes))}, team);"
 
     axes = [_Axis(size, out) for size, out in zip(*sizes_of, strict=True)]
-    return _pooled(build, node, given, axes, written)
+    return _pooled(build, node, given, axes, written, in_order=True)

@@ -17,9 +17,14 @@ class Network:
     """input_shapes, output_shapes: without the batch; input_types: float32, or int64 for token ids.
 
     processor: which library runs, of those in the folder `processors`. Several threads may call it.
+    weights: a file that `pack` wrote, which processes share in memory; by default @FILE@.bin.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] = _HERE) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] = _HERE,
+        weights: str | os.PathLike[str] | None = None,
+    ) -> None:
         self._library = ctypes.CDLL(str(Path(folder) / f"lib{_FILE}.so"))
         self._handle: int | None = None
         for name, result in {
@@ -32,8 +37,8 @@ class Network:
             "output_shape": ctypes.POINTER(ctypes.c_long),
         }.items():
             self._function(name).restype = result
-        weights = os.fsencode(Path(folder) / f"{_FILE}.bin")
-        self._handle = self._function("create")(weights)
+        given = Path(folder) / f"{_FILE}.bin" if weights is None else Path(weights)
+        self._handle = self._function("create")(os.fsencode(given))
         if not self._handle:
             raise RuntimeError(self._error())
         self.processor = self._function("processor")().decode()
@@ -65,6 +70,12 @@ class Network:
         if self._run(self._handle, *places, batch, threads) != 0:
             raise RuntimeError(self._error())
         return results[0] if len(results) == 1 else results
+
+    def pack(self, file: str | os.PathLike[str]) -> None:
+        """Write the weights in the order in which the library for this processor reads them."""
+        handle = ctypes.c_void_p(self._handle)
+        if self._function("pack")(handle, os.fsencode(file)) != 0:
+            raise RuntimeError(self._error())
 
     def _function(self, name: str) -> Any:
         return getattr(self._library, f"{_NAME}_{name}")

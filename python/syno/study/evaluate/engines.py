@@ -22,7 +22,7 @@ from syno.codegen.native.compiler import TRAINING_FLAGS, find_compiler
 from syno.codegen.native.kernels import compiled_kernels
 from syno.codegen.torch_op.library import kernel_compiler
 from syno.engines import engine as engines
-from syno.inference.compiled_network import compile_layers, compile_prepared
+from syno.inference.compiling import compile_layers, compile_prepared
 from syno.inference.prepare import folded, prepare
 from syno.inference.trace import Outline
 from syno.measure.timing import PAUSE, Timing, interleaved

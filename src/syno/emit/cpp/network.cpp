@@ -10,6 +10,7 @@
 #include "syno/emit/cpp/formats.h"
 #include "syno/emit/cpp/interface.h"
 #include "syno/emit/cpp/network_text.h"
+#include "syno/support/hash.h"
 #include "syno/support/text.h"
 #include "syno/support/threads.h"
 
@@ -75,6 +76,12 @@ std::string literal(std::string_view text) {
                    : std::string{letter};
   }
   return written + '"';
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  char written[24];
+  std::snprintf(written, sizeof written, "0x%016llxULL", static_cast<unsigned long long>(number));
+  return written;
 }
 
 std::string numbered(const std::string& name, std::size_t number, std::size_t count) {
@@ -146,7 +153,8 @@ class NetworkPrinter {
         mine.push_back(program_.kernels[k].text);
       pieces.push_back(guarded(part, join(mine, "\n")));
     }
-    pieces.push_back(guarded(0, body() + filled(cpp::network_interface(), values_)));
+    pieces.push_back(guarded(0, body() + filled(cpp::network_weights(), values_) +
+                                    filled(cpp::network_interface(), values_)));
     NetworkSource made;
     made.code = filled(cpp::network_head(), values_) + join(pieces, "\n");
     values_["PARAMETERS"] = parameters(true);
@@ -174,9 +182,6 @@ class NetworkPrinter {
 
   // What only a library names.
   void name() {
-    char fingerprint[24];
-    std::snprintf(fingerprint, sizeof fingerprint, "0x%016llxULL",
-                  static_cast<unsigned long long>(program_.fingerprint));
     const auto names = [&](bool output) {
       std::vector<std::string> found;
       for (const Argument& a : arguments_)
@@ -195,7 +200,7 @@ class NetworkPrinter {
         {"NAME", program_.name},
         {"FILE", program_.file},
         {"LIBRARY", program_.library},
-        {"FINGERPRINT", fingerprint},
+        {"FINGERPRINT", hexadecimal(program_.fingerprint)},
         {"WORDS", std::to_string(program_.words)},
         {"CONSTANTS", std::to_string(program_.constants)},
         {"KERNELS", join(kernels, ", ")},
@@ -215,6 +220,7 @@ class NetworkPrinter {
         {"PACKED_SIZES", packed_sizes()},
         {"LARGEST", std::to_string(largest())},
         {"PACKING", packing()},
+        {"BUILD", build()},
     });
   }
 
@@ -319,14 +325,13 @@ class NetworkPrinter {
         places.push_back("values.get() + " + std::to_string(sum));
         sum += size;
         reading += "    if (!from.read_" + layer.stored + "(" + places.back() + ", " +
-                   std::to_string(size) + ")) return cut();\n";
+                   std::to_string(size) + ")) return cut(given);\n";
       }
       const std::string place = std::to_string(number);
       blocks.push_back("  {\n" + reading + "    const float* const weights[] = {" +
                        (places.empty() ? "nullptr" : join(places, ", ")) + "};\n    " +
                        kernel(static_cast<std::size_t>(layer.kernel)) +
-                       "_pack(weights, to);\n    net.packed[" + place +
-                       "] = to;\n    to += (sizes[" + place + "] + 15) / 16 * 16;\n  }");
+                       "_pack(weights, net.packed[" + place + "]);\n  }");
     }
     return join(blocks, "\n");
   }
@@ -338,6 +343,15 @@ class NetworkPrinter {
       sizes.push_back(kernel(static_cast<std::size_t>(layer.kernel)) + "_packed_size()");
     sizes.emplace_back("0");
     return join(sizes, ", ");
+  }
+
+  // Of the code that arranges weights.
+  std::string build() const {
+    Hasher hasher("packed weights");
+    hasher.add(cpp_runtime());
+    for (const NetworkKernel& kernel : program_.kernels) hasher.add(kernel.text);
+    hasher.add(packing());
+    return hexadecimal(hasher.finish().low);
   }
 
   std::int64_t largest() const {

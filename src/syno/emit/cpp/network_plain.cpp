@@ -150,8 +150,10 @@ inline Vector apart(const float* from) {
   return gather(kLanes, [&](long lane) { return from[lane * kDistance]; });
 }
 
-// Windows of kernel kKh x kKw at distance kSh x kSw, over maps of kH x kW with kPh, kPw around them.
-template <long kC, long kH, long kW, long kKh, long kKw, long kSh, long kSw, long kPh, long kPw, long kOh, long kOw>
+// Windows of kernel kKh x kKw at distance kSh x kSw, over maps of kH x kW with kPh, kPw around them. kRow, kMap: the distances
+// of rows and of maps in memory.
+template <long kC, long kH, long kW, long kKh, long kKw, long kSh, long kSw, long kPh, long kPw, long kOh, long kOw,
+          long kRow = kW, long kMap = kH * kW>
 struct Windows {
   // A row of joined rows, and what whole vectors read behind it.
   static constexpr long kRead = (ceil_divide(kOw, kLanes) * kLanes - 1) * kSw + kKw;
@@ -163,10 +165,10 @@ struct Windows {
     for (long j = 0; j < kRoom; ++j) row[j] = outside;
     for (long i = team.begin(kC * kOh); i < team.end(kC * kOh); ++i) {
       const long h = i % kOh, first = most(h * kSh - kPh, 0), last = least(h * kSh - kPh + kKh, kH);
-      const float* const from = x + i / kOh * (kH * kW);
+      const float* const from = x + i / kOh * kMap;
       along(kW, [&](long j, long count) {
         Vector v = splat(outside);
-        for (long r = first; r < last; ++r) v = join(load_some(from + r * kW + j, count), v);
+        for (long r = first; r < last; ++r) v = join(load_some(from + r * kRow + j, count), v);
         store_part(row + kPw + j, v, count);
       });
       float* const to = y + i * kOw;

@@ -148,7 +148,8 @@ inline void product(const A& a, const B& b, float* y, long count, const Team& te
 // y[h, l] = sum(s) softmax(scale * q[h, l] . k[h / kGroup, s] + mask[h, l]) * v[h / kGroup, s].
 //
 // The lanes of vectors are rows l, so that a row's maximum and sum are never searched across lanes. For a block of rows,
-// blocks of keys are added one after the other; where the greatest score of a row grows, its sums decay.
+// blocks of keys are added one after the other; where the greatest score of a row grows, its sums decay. Where there are few
+// rows, most lanes would be empty: then lanes are numbers of a query, a key or a value.
 template <long kL, long kS, long kE, long kEv, long kGroup, bool kCausal>
 struct Attention {
   static constexpr long kFit = 8192 / ((kE + kEv) * kLanes);  // vectors of rows whose queries and results stay close
@@ -157,13 +158,71 @@ struct Attention {
   template <class Q, class K, class V, class Mask, class Y>
   static void run(const Q& q, const K& k, const V& v, const Mask& mask, const Y& y, long heads, float scale,
                   const Team& team) {
-    const long work = heads * Blocks::kCount;
-    for (long i = team.begin(work); i < team.end(work); ++i) {
-      const long head = i / Blocks::kCount;
-      Blocks::of(i % Blocks::kCount, [&](auto vectors, long row) {
-        block<decltype(vectors)::value>(q, k, v, mask, y, head, row, scale);
-      });
+    if constexpr (4 * kL <= kLanes) {
+      const long work = heads * kL;
+      for (long i = team.begin(work); i < team.end(work); ++i) single(q, k, v, mask, y, i / kL, i % kL, scale);
+    } else {
+      const long work = heads * Blocks::kCount;
+      for (long i = team.begin(work); i < team.end(work); ++i) {
+        const long head = i / Blocks::kCount;
+        Blocks::of(i % Blocks::kCount, [&](auto vectors, long row) {
+          block<decltype(vectors)::value>(q, k, v, mask, y, head, row, scale);
+        });
+      }
     }
+  }
+
+  template <class Q, class K, class V, class Mask, class Y>
+  static void single(const Q& q, const K& k, const V& v, const Mask& mask, const Y& y, long head, long row, float scale) {
+    constexpr long kKeys = 256, kQuery = ceil_divide(kE, kLanes), kValue = ceil_divide(kEv, kLanes);
+    const Vector lane = gather(kLanes, [](long i) { return static_cast<float>(i); });
+    const Vector nothing = splat(-__builtin_inff());
+    alignas(64) float scores[kKeys];
+    Vector query[kQuery], sums[kValue] = {};
+    for (long e = 0; e < kQuery; ++e)
+      query[e] = load_part(q.of(head, row) + e * kLanes, 0, kE - e * kLanes) * splat(scale);
+    float top = -__builtin_inff(), total = 0;
+    const long last = kCausal ? least(kS, row + 1) : kS;
+    for (long first = 0; first < last; first += kKeys) {
+      const long count = least(kKeys, last - first);
+      Vector greatest = splat(top);
+      for (long s = 0; s < count; s += kLanes) {
+        Vector score{};
+        transpose(
+            count - s, kLanes,
+            [&](long i) {
+              const float* const key = k.of(head / kGroup, first + s + i);
+              Vector sum{};
+              for (long e = 0; e < kQuery; ++e) sum += query[e] * load_part(key + e * kLanes, 0, kE - e * kLanes);
+              return sum;
+            },
+            [&](long, Vector part) { score += part; });
+        if constexpr (!std::is_same_v<Mask, NoMask>) score += load_part(mask.of(head, row) + first + s, 0, count - s);
+        score = splat(static_cast<float>(count - s)) > lane ? score : nothing;
+        greatest = score > greatest ? score : greatest;
+        store(scores + s, score);
+      }
+      const float former = top;
+      for (long i = 0; i < kLanes; ++i) top = greatest[i] > top ? greatest[i] : top;
+      const float shift = top == -__builtin_inff() ? 0.0f : top;
+      const float decay = exp_of(splat(former - shift))[0];
+      Vector shares{};
+      for (long s = 0; s < count; s += kLanes) {
+        const Vector share = exp_of(load(scores + s) - splat(shift));
+        shares += share;
+        store(scores + s, share);
+      }
+      total = total * decay + sum_of(shares);
+      for (long j = 0; j < kValue; ++j) sums[j] *= splat(decay);
+      for (long s = 0; s < count; ++s) {
+        const float* const value = v.of(head / kGroup, first + s);
+        for (long j = 0; j < kValue; ++j)
+          sums[j] += splat(scores[s]) * load_part(value + j * kLanes, 0, kEv - j * kLanes);
+      }
+    }
+    const Vector factor = splat(total == 0 ? 0.0f : 1 / total);
+    for (long j = 0; j < kValue; ++j)
+      store_part(y.of(head, row) + j * kLanes, sums[j] * factor, kEv - j * kLanes);
   }
 
   template <int N, class Q, class K, class V, class Mask, class Y>

@@ -42,7 +42,7 @@ TEST(Network, FillsEveryNameOfItsTexts) {
   EXPECT_FALSE(holds(made.header, "@"));
   EXPECT_EQ(made.parts, 1U);
   EXPECT_TRUE(holds(made.code, "[N, 2, 2] float32 -> [N, 4] float32"));
-  EXPECT_TRUE(holds(made.code, "header.fingerprint != 0x0000000000000abcULL"));
+  EXPECT_TRUE(holds(made.code, "head.fingerprint != 0x0000000000000abcULL"));
   EXPECT_TRUE(holds(made.header, "int tiny_run(struct tiny_network* network, const float* x"));
 }
 
@@ -53,7 +53,7 @@ TEST(Network, CallsKernelsForEachSample) {
   EXPECT_TRUE(
       holds(code, "  // third\n  void step_2() const {\n    y[0] = 0;\n    y[1] = 1;\n  }"));
   EXPECT_TRUE(holds(code, "weights[] = {values.get() + 0, values.get() + 6};"));
-  EXPECT_TRUE(holds(code, "read_float32(values.get() + 6, 2)) return cut();"));
+  EXPECT_TRUE(holds(code, "read_float32(values.get() + 6, 2)) return cut(given);"));
   EXPECT_TRUE(holds(code, "weights[] = {nullptr};"));
   EXPECT_TRUE(holds(code, "kKernelOf[] = {0, 0, 0};"));
 }

@@ -10,6 +10,7 @@ std::string_view network_head() {
 //
 // Or compile its parts side by side, with -DSYNO_PART=0 and so on, and link them.
 #if !(defined(SYNO_PART) && SYNO_PART > 0)  // the code of kernels has its own
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -18,6 +19,10 @@ std::string_view network_head() {
 #include <new>
 #include <string>
 #include <vector>
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#define SYNO_MAPS 1
+#endif
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -31,45 +36,6 @@ std::string_view network_interface() {
 // --- the interface -------------------------------------------------------------------------------
 
 namespace {
-
-// What a file of weights holds, in order, and the checksum of what was read.
-struct Weights {
-  std::FILE* const file;
-  std::uint64_t sum = 0, weighted = 0, place = 0;
-
-  bool read_float32(float* to, std::size_t count) {
-    if (std::fread(to, sizeof(float), count, file) != count) return false;
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint32_t word;
-      std::memcpy(&word, &to[i], sizeof word);
-      sum += word;
-      weighted += std::uint64_t{word} * (2 * (place + i + 1) + 1);
-    }
-    place += count;
-    return true;
-  }
-  // Smaller elements are read to where they become floats, from the last one on.
-  bool read_bfloat16(float* to, std::size_t count) {
-    if (!read_float32(to, (count + 1) / 2)) return false;
-    for (std::size_t i = count; i-- > 0;) {
-      std::uint16_t half;
-      std::memcpy(&half, reinterpret_cast<const char*>(to) + 2 * i, sizeof half);
-      const std::uint32_t word = std::uint32_t{half} << 16;
-      std::memcpy(&to[i], &word, sizeof word);
-    }
-    return true;
-  }
-  bool read_int8(float* to, std::size_t count) {
-    if (!read_float32(to, (count + 3) / 4)) return false;
-    for (std::size_t i = count; i-- > 0;) {
-      std::int8_t integer;
-      std::memcpy(&integer, reinterpret_cast<const char*>(to) + i, sizeof integer);
-      to[i] = integer;
-    }
-    return true;
-  }
-  std::uint64_t checksum() const { return weighted ^ (sum << 1); }
-};
 
 // Whether this processor has the instructions that the code was compiled for.
 bool processor_fits() {
@@ -99,43 +65,6 @@ bool processor_fits() {
   return fits;
 }
 
-bool read_weights(Network& net, const char* path) {
-  struct Header {
-    char magic[8];
-    std::uint64_t fingerprint, words, checksum;
-    char rest[32];
-  } header;
-  static_assert(sizeof(Header) == 64);
-  if (!path) return failed("the name of the file of weights is null");
-  std::FILE* const file = std::fopen(path, "rb");
-  if (!file) return failed(std::string("cannot open the file of weights '") + path + "'");
-  struct Close {
-    std::FILE* file;
-    ~Close() { std::fclose(file); }
-  } close{file};
-  const std::string name = std::string("'") + path + "'";
-  if (std::fread(&header, sizeof header, 1, file) != 1 || std::memcmp(header.magic, "SYNONET1", 8) != 0)
-    return failed(name + " is no file of weights of a network");
-  if (header.fingerprint != @FINGERPRINT@ || header.words != @WORDS@)
-    return failed(name + " has the weights of another network");
-  const auto cut = [&] { return failed(name + " has another length than its head says"); };
-  Weights from{file};
-  net.constants = floats(@CONSTANTS@);
-  // Layer after layer, of which the largest has so many.
-  const std::unique_ptr<float[]> values(new float[@LARGEST@]);
-  const long sizes[] = {@PACKED_SIZES@};
-  long total = 0;
-  for (const long size : sizes) total += (size + 15) / 16 * 16;
-  net.weights = floats(total);
-  if (!net.constants || !net.weights) return failed("there is not enough memory for the weights");
-  if (!from.read_float32(net.constants, @CONSTANTS@)) return cut();
-  [[maybe_unused]] float* to = net.weights;
-@PACKING@
-  if (std::fgetc(file) != EOF) return cut();
-  if (from.checksum() != header.checksum) return failed(name + " is damaged: its checksum differs");
-  return true;
-}
-
 struct Description {
   const char* type;
   int rank;
@@ -149,15 +78,13 @@ const char* const kStepAbout[] = {@STEP_ABOUT@};
 struct @NAME@_network {
   Network net;
   Works works;
-  ~@NAME@_network() {
-    std::free(net.constants);
-    std::free(net.weights);
-  }
+  ~@NAME@_network() { drop_weights(net); }
 };
 
 extern "C" {
 
 int @NAME@_run_timed(@NAME@_network*, @PARAMETERS@, long batch, int threads, double* step_seconds);
+int @NAME@_time_steps(@NAME@_network*, @PARAMETERS@, long batch, int threads, int times, double* step_seconds);
 
 const char* @NAME@_error(void) { return last_error.c_str(); }
 
@@ -191,11 +118,24 @@ int @NAME@_step_is_layer(int number) { return number >= 0 && number < kStepCount
 
 void @NAME@_destroy(@NAME@_network* network) { delete network; }
 
+int @NAME@_pack(const @NAME@_network* network, const char* file) {
+  if (!network || !file) {
+    failed("an argument is null");
+    return -1;
+  }
+  last_error.clear();
+  return write_packed(network->net, file) ? 0 : -1;
+}
+
 int @NAME@_run(@NAME@_network* network, @PARAMETERS@, long batch, int threads) {
   return @NAME@_run_timed(network, @ARGUMENTS@, batch, threads, nullptr);
 }
 
 int @NAME@_run_timed(@NAME@_network* network, @PARAMETERS@, long batch, int threads, double* step_seconds) {
+  return @NAME@_time_steps(network, @ARGUMENTS@, batch, threads, 1, step_seconds);
+}
+
+int @NAME@_time_steps(@NAME@_network* network, @PARAMETERS@, long batch, int threads, int times, double* step_seconds) {
   if (!network || batch < 0 || (batch > 0 && (@ANY_NULL@))) {
     failed("an argument is null, or batch is negative");
     return -1;
@@ -204,7 +144,11 @@ int @NAME@_run_timed(@NAME@_network* network, @PARAMETERS@, long batch, int thre
     failed("threads is " + std::to_string(threads) + ", but must be from 1 to " + std::to_string(kMostThreads));
     return -1;
   }
-  return run_batch(network->net, network->works, {@ARGUMENTS@}, batch, threads, step_seconds) ? 0 : -1;
+  if (times < 1) {
+    failed("times is " + std::to_string(times) + ", but must be positive");
+    return -1;
+  }
+  return run_batch(network->net, network->works, {@ARGUMENTS@}, batch, threads, times, step_seconds) ? 0 : -1;
 }
 
 }  // extern "C"
@@ -222,9 +166,15 @@ extern "C" {
 
 struct @NAME@_network;
 
-/* Reads the weights. Returns null where that fails; @NAME@_error says why. */
+/* Reads the weights, of the file that was written with the code, or of one that @NAME@_pack wrote. Returns null where that
+   fails; @NAME@_error says why. */
 struct @NAME@_network* @NAME@_create(const char* weights_file);
 void @NAME@_destroy(struct @NAME@_network* network);
+
+/* Writes a file with the weights in the order in which this library reads them: @NAME@_create maps it into memory, which all
+   processes that do so share, and begins without arranging them. It is for libraries that were compiled from the same code
+   for the same instructions; leave it as it is while a network has it. 0, or -1 where it fails. */
+int @NAME@_pack(const struct @NAME@_network* network, const char* file);
 
 /* @RESULTS@ for `batch` images one after the other in @GIVEN@. 0, or -1 where it fails; @NAME@_error says why. Several
    threads may call it at the same time for one network; each call has memory of its own. threads: it uses at most so many,
@@ -234,6 +184,10 @@ int @NAME@_run(struct @NAME@_network* network, @PARAMETERS@, long batch, int thr
 /* The same, and the seconds that one thread of this call spent in each step, until the next one could begin.
    step_seconds: @NAME@_steps() numbers of the caller, or null. */
 int @NAME@_run_timed(struct @NAME@_network* network, @PARAMETERS@, long batch, int threads, double* step_seconds);
+
+/* The same, but each step is computed so many `times` in a row, and the least of its times counts: that of the step alone,
+   whose weights and maps are in the caches then. The results are not those of the network where `times` is above 1. */
+int @NAME@_time_steps(struct @NAME@_network* network, @PARAMETERS@, long batch, int threads, int times, double* step_seconds);
 
 /* The last error of the calling thread; empty where there was none. */
 const char* @NAME@_error(void);

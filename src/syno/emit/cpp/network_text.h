@@ -20,6 +20,8 @@ std::string_view network_image();
 std::string_view network_driver();
 /// The functions that a host calls.
 std::string_view network_program();
+/// The weights of a library, as files have them.
+std::string_view network_weights();
 /// The functions of the C interface of a library, and the header that declares them.
 std::string_view network_interface();
 std::string_view network_header();
