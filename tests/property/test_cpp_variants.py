@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -93,6 +94,20 @@ def test_convolutions(name, every):
             for epilogue, cache in ((EVERYTHING, 64), ("bias+silu", 65536)):
                 kernels.append(Emitted(case, Variant(epilogue, 1, before, after), cache))
     _check_all(kernels[::every])
+
+
+def test_pairs_of_rows_whose_last_block_has_fewer():
+    """Whose number is odd, or twice an odd one, beside bounds, epilogues and other memory."""
+    variants = [Variant(EVERYTHING, 1), Variant("bias+silu", 1, NHWC, None), Variant()]
+    kernels = [
+        Emitted(with_sizes(ZOO["conv2d"], C_in=c, C_out=24, H=h, W=w), variants[n % 3], cache)
+        for n, (c, h, w, cache) in enumerate(
+            itertools.product((16, 21), (9, 13, 14, 17, 25), (16, 31), (256, 2048))
+        )
+    ]
+    rest = [kernel for kernel in kernels if " - block * " in kernel.emitted("op")[0]]
+    assert len(rest) >= 15
+    _check_all(rest)
 
 
 MORE_STRIDED = [(7, 2), (2, 2), (5, 3), (4, 2)]

@@ -29,6 +29,11 @@ constexpr std::int64_t kLeastPairColumns = 96;
 constexpr std::int64_t kLeastPairTerms = 16;
 constexpr double kMostPairCost = 0.9;
 
+// How many parts of at most this size there are.
+std::int64_t parts_of(std::int64_t whole, std::int64_t size) {
+  return (whole + size - 1) / size;
+}
+
 void visit(const Index& index, const std::function<void(const Index&)>& see) {
   see(index);
   for (const Index::Term& term : index.terms()) {
@@ -366,8 +371,8 @@ class Matcher {
   bool pairs_pay() const {
     if (c_.block_rows % 2 != 0 && c_.blocks > 1) return false;
     const std::int64_t lanes = (c_.block_columns() + kLanes - 1) / kLanes * kLanes;
-    const std::int64_t plain = 3 * c_.block_rows * c_.width();
-    return static_cast<double>(4 * lanes) <= kMostPairCost * static_cast<double>(plain);
+    const std::int64_t plain = 3 * extent(c_.columns[0]) * c_.width();
+    return static_cast<double>(4 * lanes * c_.blocks) <= kMostPairCost * static_cast<double>(plain);
   }
 
   void choose_block(const std::vector<std::int64_t>& extents) {
@@ -415,9 +420,24 @@ class Matcher {
       if (fits(size) && block_cost(size, halo) < block_cost(c_.block_rows, halo))
         c_.block_rows = size;
     }
-    c_.blocks = rows / c_.block_rows;
+    if (c_.paired && c_.block_rows % 2 != 0 && c_.block_rows < rows)
+      choose_even_block(rows, halo, row_elements);
+    c_.blocks = parts_of(rows, c_.block_rows);
     c_.private_panel = c_.blocks * c_.slice_count() > 1;
     if (!c_.private_panel) c_.block_rows = rows;
+  }
+
+  // Pairs of rows where no even number divides the rows: the last block computes some that are not there.
+  void choose_even_block(std::int64_t rows, std::int64_t halo, std::int64_t row_elements) {
+    std::int64_t largest = rows - 1;
+    while (largest % 2 != 0 || ((largest + halo) * row_elements > 2 * cache_elements_ &&
+                                largest > 4 * std::max<std::int64_t>(halo, 1)))
+      --largest;
+    if (largest < 2) return;
+    c_.block_rows = largest;
+    for (std::int64_t size = largest; size > 0 && 2 * size >= largest; size -= 2) {
+      if (block_cost(size, halo) < block_cost(c_.block_rows, halo)) c_.block_rows = size;
+    }
   }
 
   // Taps that a column of the panel has terms of.
@@ -438,8 +458,10 @@ class Matcher {
   // What a block of so many rows costs in proportion: threads that wait for others with more blocks, rows that
   // neighbouring blocks both have, lanes that are not used.
   double block_cost(std::int64_t size, std::int64_t halo) const {
-    const std::int64_t units = extent(c_.columns[0]) / size * c_.slice_count();
+    const std::int64_t rows = extent(c_.columns[0]), blocks = parts_of(rows, size);
+    const std::int64_t units = blocks * c_.slice_count();
     double cost = 1 + kFillShare * static_cast<double>(halo) / static_cast<double>(size);
+    cost *= static_cast<double>(blocks * size) / static_cast<double>(rows);
     for (const std::int64_t threads : {2, 4}) {
       const std::int64_t most = (units + threads - 1) / threads;
       cost *= static_cast<double>(most * threads) / static_cast<double>(units);
@@ -524,8 +546,8 @@ class Matcher {
     for (std::size_t a = 0; a < fill.outputs; ++a)
       fill.store.index.push_back(Index::axis(static_cast<int>(a)));
     Access filled = read;
-    // The last row of an odd number has a partner that is not there.
-    if (c_.paired && c_.block_rows % 2 != 0) {
+    // The last row of an odd number has a partner that is not there, and the last block may have more such rows.
+    if (c_.paired && (c_.block_rows % 2 != 0 || c_.has_rest())) {
       const int axis = c_.columns[0];
       filled.conditions.insert(filled.conditions.begin(), {Index::axis(axis), extents[at(axis)]});
     }
@@ -552,6 +574,10 @@ std::int64_t Contraction::width() const {
   std::int64_t result = 1;
   for (std::size_t c = 1; c < columns.size(); ++c) result *= nest.axes[at(columns[c])].extent;
   return result;
+}
+
+bool Contraction::has_rest() const {
+  return !columns.empty() && blocks * block_rows != nest.axes[at(columns[0])].extent;
 }
 
 std::int64_t Contraction::block_columns() const {

@@ -68,7 +68,8 @@ struct Contraction {
   std::int64_t point = 1;
   /// Whether the panel has the terms inside of columns.
   bool terms_inside = false;
-  /// Rows of a block: extents of the outermost column axis, which they divide.
+  /// Rows of a block: extents of the outermost column axis. They divide it, but in pairs, where the last block may have
+  /// fewer.
   std::int64_t block_rows = 1;
   std::int64_t blocks = 1;
   /// What block_rows may be where threads fill panels of their own, the largest first; empty where they cannot.
@@ -88,6 +89,8 @@ struct Contraction {
   std::int64_t slice_count() const { return product(groups) * product(slices); }
   /// Elements of a column without the outermost column axis.
   std::int64_t width() const;
+  /// Whether the last block has fewer rows.
+  bool has_rest() const;
   /// Columns of a block; of each pair of rows one.
   std::int64_t block_columns() const;
   /// Columns that lie side by side in the data: those of a block, or of a line where taps slide along it.

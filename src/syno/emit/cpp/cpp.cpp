@@ -384,6 +384,11 @@ class Emitter {
     const Index stored = flat_address(program_, c.nest, c.nest.store);
     const std::int64_t block =
         c.columns.empty() ? 0 : stored.coefficient(c.columns[0]) * c.block_rows;
+    std::string more = ends(p) ? ", epilogue" : c.has_rest() ? ", Plain{}" : "";
+    if (c.has_rest()) {
+      const std::int64_t all = c.nest.axes[static_cast<std::size_t>(c.columns[0])].extent;
+      more += ", " + number(all) + " - block * " + number(c.block_rows);
+    }
     return {
         "for (long unit = team.begin(" + units + "); unit < team.end(" + units + "); ++unit) {",
         "    const long block = unit / " + slices + ", slice = unit % " + slices + ";",
@@ -393,7 +398,7 @@ class Emitter {
         "    Block<" + name + ">::run(" + panel_source(phase, "own") + ", " + packed_of(p) + " + " +
             name + "::group(slice) * Tiling<" + name + ">::kPackedGroup, " +
             target_of(phase.store) + " + " + name + "::result(slice) + block * " + number(block) +
-            ", 0, Block<" + name + ">::kTiles" + (ends(p) ? ", epilogue);" : ");"),
+            ", 0, Block<" + name + ">::kTiles" + more + ");",
         "}",
     };
   }

@@ -227,10 +227,10 @@ inline void pair_product(const float* data, const float* weights, float* results
     }
 }
 
-// kTileRows rows and N vectors of columns from n0 on.
+// kTileRows rows and N vectors of columns from n0 on. Of the results, the first so many `lines` are there.
 template <class C, int N, class Y, class E>
 inline void pair_tile(const float* data, const float* weights, Y y, long tile, long n0,
-                      const E& epilogue) {
+                      const E& epilogue, long lines) {
   constexpr int M = Tiling<C>::kTileRows;
   constexpr long kStep = M * C::kTerms, kWidth = C::kPairWidth;
   alignas(64) float results[(2 * M * N + 1) * kLanes];
@@ -242,7 +242,7 @@ inline void pair_tile(const float* data, const float* weights, Y y, long tile, l
   for (long n = n0, count; n < end; n += count) {
     const long pair = n / kWidth, w = n % kWidth;
     count = least(kWidth - w, end - n);
-    for (long odd = 0; odd < 2 && 2 * pair + odd < C::kPairRows; ++odd) {
+    for (long odd = 0; odd < 2 && 2 * pair + odd < lines; ++odd) {
       const float* from = results + odd * M * N * kLanes + (n - n0);
       const Y place = y + (2 * pair + odd) * kWidth + w;
       for (long i = 0; i < rows; ++i, from += N * kLanes) {
@@ -406,9 +406,9 @@ struct Block {
   using Data = typename C::Words::Data;
   template <int N, class Y, class E>
   static void tile(Data data, const float* weights, Y y, long row_tile_, long line, long begin,
-                   const E& epilogue) {
+                   const E& epilogue, [[maybe_unused]] long lines) {
     if constexpr (T::kPaired) {
-      pair_tile<C, N>(data, weights, y, row_tile_, begin * kLanes, epilogue);
+      pair_tile<C, N>(data, weights, y, row_tile_, begin * kLanes, epilogue, least(lines, C::kPairRows));
     } else if constexpr (T::kOverColumns && C::kInPlace && C::kBlock < N * kLanes) {
       column_tile<C, N, true>(data, weights, y, row_tile_, C::kBlock, 0, epilogue);
     } else if constexpr (T::kOverColumns) {
@@ -425,9 +425,10 @@ struct Block {
     }
   }
 
+  // lines: those of a block in pairs that are there, where it is the last one.
   template <class Y, class E = Plain>
   static void run(Data data, const float* packed, Y y, long first, long last,
-                  const E& epilogue = {}) {
+                  const E& epilogue = {}, long lines = 1L << 30) {
     for (long i = first; i < last; ++i) {
       const long row_tile_ = kRowsOutside ? i / kAll : i % T::kRowTiles;
       const long place = kRowsOutside ? i % kAll : i / T::kRowTiles;
@@ -435,9 +436,9 @@ struct Block {
       const float* weights = packed + row_tile_ * T::kPackedTile;
       const long begin = kWidth * part / kAcross, end = kWidth * (part + 1) / kAcross;
       if (end - begin == kWide) {
-        tile<kWide>(data, weights, y, row_tile_, line, begin, epilogue);
+        tile<kWide>(data, weights, y, row_tile_, line, begin, epilogue, lines);
       } else {
-        tile<kNarrow>(data, weights, y, row_tile_, line, begin, epilogue);
+        tile<kNarrow>(data, weights, y, row_tile_, line, begin, epilogue, lines);
       }
     }
   }
