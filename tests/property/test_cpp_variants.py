@@ -144,6 +144,24 @@ def test_strided_convolutions(k, s):
     _check_all(kernels)
 
 
+def test_strided_depthwise_convolutions_load_rows_once():
+    operator = Operator.parse(
+        "y[n,c,h,w] = sum(a:k, b:k) x[n,c,h*s+a-k/2,w*s+b-k/2] * w0[c,a,b]",
+        input="[N, C, s*H, s*W]",
+        output="[N, C, H, W]",
+    )
+    kernels = [
+        Emitted(
+            Case(operator, {"N": 1, "C": 3, "H": h, "W": w, "k": k, "s": 2}),
+            Variant((EVERYTHING, "bias+silu", "")[n % 3], 1),
+        )
+        for n, (k, h, w) in enumerate(itertools.product((3, 4, 5, 7), (2, 7, 8, 15), (7, 18)))
+    ]
+    shared = [kernel for kernel in kernels if "at % 2 == 0" in kernel.emitted("op")[0]]
+    assert len(shared) >= 20
+    _check_all(shared)
+
+
 def test_parts_of_a_merged_axis():
     """Groups, channels and rows lie side by side, but six of twelve divide their addresses."""
     operator = Operator.parse(

@@ -34,9 +34,9 @@ class RowPrinter {
       addresses_.push_back(flat_address(program, nest(), operand));
       slides_.push_back(slides(program, rows, o));
       if (slides_[o]) {
-        addresses_[o] = without(addresses_[o], rows.window);
+        addresses_[o] = by_meeting(addresses_[o]);
         for (Condition& condition : operand.conditions)
-          condition.index = without(condition.index, rows.window);
+          condition.index = by_meeting(condition.index);
       }
       ensure(rows.tile < 0 || slides_[o] || is_linear(addresses_[o], rows.tile),
              "rows: an address divides the tile");
@@ -76,6 +76,11 @@ class RowPrinter {
   std::string source_of(std::size_t operand) const {
     const bool known = operand < ends_.operands.size();
     return std::string(source_type(known ? ends_.operands[operand] : Element::kFloat32));
+  }
+  // An index with the place r where the tile and the window meet instead of the tile.
+  Index by_meeting(const Index& index) const {
+    const std::int64_t step = index.coefficient(rows_.tile) / rows_.stride;
+    return without(without(index, rows_.window), rows_.tile) + Index::axis(rows_.tile) * step;
   }
   std::string text(const Index& index) const { return index.text(names_); }
   // Where the tile and the window meet is the variable r.
@@ -226,7 +231,9 @@ class RowPrinter {
   }
 
   // How many different elements the tile and the window meet in.
-  std::int64_t met() const { return extent(rows_.tile) + rows_.step * (extent(rows_.window) - 1); }
+  std::int64_t met() const {
+    return rows_.stride * (extent(rows_.tile) - 1) + rows_.step * (extent(rows_.window) - 1) + 1;
+  }
 
   // Adds the product of the operands, of `factor` and of `tile_factor` to `sum`, for all parts and all of the tile.
   void products(const std::vector<std::size_t>& operands, const std::string& sum, bool has_tile,
@@ -269,8 +276,16 @@ class RowPrinter {
       out_.line("for (long " + window + " = 0; " + window + " < " +
                 std::to_string(extent(rows_.window)) + "; ++" + window + ") {")
           .indent();
-      out_.line("const long c = r - " + (rows_.step == 1 ? "" : step + " * ") + window + ";");
-      out_.line("if (0 <= c && c < kTile) " + sum + "[c][j] += " + tiled + ";");
+      const std::string met = "r - " + (rows_.step == 1 ? "" : step + " * ") + window;
+      if (rows_.stride == 1) {
+        out_.line("const long c = " + met + ";");
+        out_.line("if (0 <= c && c < kTile) " + sum + "[c][j] += " + tiled + ";");
+      } else {
+        const std::string stride = std::to_string(rows_.stride);
+        out_.line("const long at = " + met + ", c = at / " + stride + ";");
+        out_.line("if (0 <= at && at % " + stride + " == 0 && c < kTile) " + sum +
+                  "[c][j] += " + tiled + ";");
+      }
       out_.dedent().line("}");
     } else if (has_tile && rows_.tile >= 0) {
       unroll();

@@ -1,6 +1,7 @@
 #include "syno/emit/cpp/rows.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "syno/emit/cpp/lanes.h"
 #include "syno/plan/loop_transform.h"
@@ -14,8 +15,11 @@ constexpr std::int64_t kMostFusedTile = 16;
 // Rows of fewer elements than this fill too little of a vector, and several make one of at most so many.
 constexpr std::int64_t kShortRow = 8;
 constexpr std::int64_t kMostJoined = 64;
-// So many elements that the tile and the window meet in are unrolled.
+// So many elements that the tile and the window meet in are unrolled, and so many where the tile strides.
 constexpr std::int64_t kMostMet = 16;
+constexpr std::int64_t kMostMetInStrides = 20;
+// Lanes further apart touch too many lines of memory.
+constexpr std::int64_t kMostApart = 2;
 
 // Splits output axis `axis` of the rows where it is longer than `block`. Returns the axis of extent `block`.
 int split_rows(RowLoops& rows, int axis, std::int64_t block) {
@@ -136,11 +140,12 @@ void choose_tile(const LoopProgram& program, RowLoops& rows, std::size_t kept, b
   }
 }
 
-// Whether the index depends on two axes by `first` + `step` * `second` alone, or on neither.
-bool slides_along(const Index& index, int first, int second, std::int64_t step) {
-  if (!index.depends_on(first) && !index.depends_on(second)) return true;
-  return is_linear(index, first) && is_linear(index, second) && index.coefficient(first) != 0 &&
-         index.coefficient(second) == step * index.coefficient(first);
+// Whether the index depends on tile and window by `stride` * tile + `step` * window alone, or on neither.
+bool slides_along(const Index& index, const RowLoops& rows) {
+  if (!index.depends_on(rows.tile) && !index.depends_on(rows.window)) return true;
+  const std::int64_t tile = index.coefficient(rows.tile), window = index.coefficient(rows.window);
+  return is_linear(index, rows.tile) && is_linear(index, rows.window) && tile != 0 &&
+         tile % rows.stride == 0 && window == rows.step * (tile / rows.stride);
 }
 
 // Whether the tile and the window meet in what vectors are loaded from, and all else is one number for all lanes that
@@ -154,7 +159,10 @@ bool is_window(const LoopProgram& program, const RowLoops& rows) {
     const Access& operand = rows.nest.operands[o];
     const Index address = flat_address(program, rows.nest, operand);
     if (slides(program, rows, o)) {
-      if (!is_side_by_side(address, operand, rows.lane)) return false;
+      const std::int64_t apart = rows.stride == 1 ? 1 : kMostApart;
+      if (!is_strided(address, operand, rows.lane) || address.coefficient(rows.lane) < 1 ||
+          address.coefficient(rows.lane) > apart)
+        return false;
       meet = true;
     } else if (depends_on(operand, rows.tile) || depends_on(operand, rows.lane) ||
                in_conditions(operand, rows.window)) {
@@ -201,13 +209,19 @@ void lengthen_lane(const LoopProgram& program, RowLoops& rows, std::size_t kept)
 
 // The rows with a tile of an axis that meets a window, or nothing.
 std::optional<RowLoops> with_window(const LoopProgram& program, RowLoops rows, int axis, int window,
-                                    std::int64_t step) {
-  const std::int64_t block = tile_block(rows.nest.axes[at(axis)].extent, kMostTile);
+                                    std::int64_t stride, std::int64_t step) {
+  const std::int64_t extent = rows.nest.axes[at(axis)].extent;
   const std::int64_t length = rows.nest.axes[at(window)].extent;
+  const auto met = [&](std::int64_t tile) { return stride * (tile - 1) + step * (length - 1) + 1; };
+  std::int64_t block = tile_block(extent, kMostTile);
+  if (stride > 1)
+    while (block > 1 && met(block) > kMostMetInStrides) block = tile_block(extent, block - 1);
   // Elements that meet no other one load nothing less.
-  if (length < 2 || step >= block || block + step * (length - 1) > kMostMet) return std::nullopt;
+  if (length <= stride || step >= block) return std::nullopt;
+  if (met(block) > (stride > 1 ? kMostMetInStrides : kMostMet)) return std::nullopt;
   rows.tile = axis;
   rows.window = window;
+  rows.stride = stride;
   rows.step = step;
   if (!is_window(program, rows)) return std::nullopt;
   rows.tile = split_rows(rows, axis, block);
@@ -221,8 +235,10 @@ void choose_window(const LoopProgram& program, RowLoops& rows, std::size_t kept)
   if (rows.lane < 0) return;
   for (std::size_t a = kept; a < rows.nest.outputs; ++a) {
     for (std::size_t w = rows.nest.outputs; w < rows.nest.axes.size(); ++w) {
-      for (const std::int64_t step : {1, 2, 3}) {
-        auto found = with_window(program, rows, static_cast<int>(a), static_cast<int>(w), step);
+      constexpr std::pair<std::int64_t, std::int64_t> kWays[] = {{1, 1}, {1, 2}, {1, 3}, {2, 1}};
+      for (const auto& [stride, step] : kWays) {
+        auto found =
+            with_window(program, rows, static_cast<int>(a), static_cast<int>(w), stride, step);
         if (!found) continue;
         rows = std::move(*found);
         return;
@@ -314,9 +330,7 @@ bool slides(const LoopProgram& program, const RowLoops& rows, std::size_t operan
   if (rows.window < 0) return false;
   const Access& access = rows.nest.operands[operand];
   const Index address = flat_address(program, rows.nest, access);
-  const auto along = [&](const Index& index) {
-    return slides_along(index, rows.tile, rows.window, rows.step);
-  };
+  const auto along = [&](const Index& index) { return slides_along(index, rows); };
   return address.depends_on(rows.tile) && along(address) &&
          std::all_of(
              access.conditions.begin(), access.conditions.end(), [&](const Condition& condition) {

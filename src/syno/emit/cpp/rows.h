@@ -22,10 +22,10 @@ struct RowLoops {
   int lane = -1;
   /// An axis whose elements are summed side by side: they share what is loaded, or at least where it is. Or -1.
   int tile = -1;
-  /// A summed axis that moves over the same elements of an operand as the tile does, or -1: what lies at tile + `step` *
-  /// window is loaded once for all elements of the tile that use it.
+  /// A summed axis that moves over the same elements of an operand as the tile does, or -1: what lies at `stride` * tile +
+  /// `step` * window is loaded once for all elements of the tile that use it.
   int window = -1;
-  std::int64_t step = 1;
+  std::int64_t stride = 1, step = 1;
   /// Summed axes from `inner` on belong to a producer, whose operands `is_inner` marks. It is summed first, once for all
   /// elements of the tile that it does not depend on, and never stored. Without one, `inner` is the number of axes.
   std::size_t inner = 0;
