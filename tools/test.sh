@@ -13,5 +13,6 @@ tail -n 60 build/release/ctest.log | sed -n '/tests passed/,$p'
 [ "$status" -eq 0 ] || grep -B2 -A40 -E '\*\*\*(Failed|Exception|Timeout)' build/release/ctest.log | head -n 200
 say "Python tests"
 # Tests wait for compilers and for processes of their own: one more than there are cores uses these.
-python_tests --numprocesses "$((JOBS + 1))" --durations 30 --durations-min 5 "$@" || status=1
+# The stack of a test that hangs is printed.
+python_tests --numprocesses "$((JOBS + 1))" -o faulthandler_timeout=600 --durations 30 --durations-min 5 "$@" || status=1
 [ "$status" -eq 0 ] || die "tests failed"

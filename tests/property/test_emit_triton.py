@@ -82,16 +82,14 @@ def test_a_wrong_shape_is_refused():
 
 
 def test_the_worker_forgets_functions_that_are_gone():
-    from syno.codegen.emitters.triton import _WORKER
-
     (function,) = emitters.get("triton").build([ZOO["linear"]])
-    number = function._number
+    code, process, number = function._code, function._process, function._number
     shapes = ZOO["linear"].operator.shapes(ZOO["linear"].binding)
     given = np.zeros(shapes.input, np.float32), [np.zeros((6, 4), np.float32)]
     assert function(*given).shape == tuple(shapes.output)
     del function
     with pytest.raises(WrongCodeError, match="KeyError"):
-        _WORKER.ask("run", (number, *given))
+        code.run(process, number, *given)
 
 
 def test_the_manifest_says_that_the_batch_alone_is_free():

@@ -6,21 +6,12 @@ interprets, and other code in this process may need the other answer.
 
 from __future__ import annotations
 
-import atexit
-import collections
 import importlib.util
-import os
-import pickle
-import subprocess
-import threading
-import weakref
 from collections.abc import Sequence
-from typing import Any
 
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Code, Emitter, WrongCodeError
-from syno.codegen.emitters.triton_worker import QUESTION
-from syno.runs import framing, helper_process
+from syno.codegen.emitters.code_process import CodeProcess
+from syno.codegen.emitters.protocol import Case, Code, Emitter
 
 
 class TritonEmitter(Emitter):
@@ -44,73 +35,8 @@ class TritonEmitter(Emitter):
     def build(self, cases: Sequence[Case], sources: Sequence[str] | None = None) -> Sequence[Code]:
         """A function for each case; kernels are compiled when they first run."""
         texts = [self.source(case) for case in cases] if sources is None else sources
-        numbers = _WORKER.ask("load", list(texts))
-        return [_Loaded(number) for number in numbers]
+        return _PROCESS.load(texts)
 
 
-class _Loaded:
-    """A function that stands in the worker."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._forget = weakref.finalize(self, _WORKER.forget, number)
-        self._forget.atexit = False
-
-    def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
-        result: Array = _WORKER.ask("run", (self._number, x, list(weights)))
-        return result
-
-
-class _Worker:
-    """The process with the kernels, started when it is first asked."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-        self._forgotten: collections.deque[int] = collections.deque()
-
-    def ask(self, command: str, argument: object) -> Any:
-        """What the worker answers. WrongCodeError with its words when it fails."""
-        with self._lock:
-            process = self._started()
-            assert process.stdin is not None and process.stdout is not None
-            forgotten = [self._forgotten.popleft() for _ in range(len(self._forgotten))]
-            try:
-                question = pickle.dumps((command, argument, forgotten))
-                framing.write(process.stdin.fileno(), QUESTION, question)
-                good, answer = pickle.loads(framing.read(process.stdout.fileno())[1])
-            except (EOFError, OSError) as error:
-                self._process = None
-                raise WrongCodeError(
-                    f"the process that runs Triton ended with code {process.wait()}"
-                ) from error
-        if not good:
-            raise WrongCodeError(answer)
-        return answer
-
-    def forget(self, number: int) -> None:
-        """The function is gone; the worker hears of it with the next question."""
-        self._forgotten.append(number)
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                helper_process.command("syno.codegen.emitters.triton_worker"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=helper_process.environment(
-                    OMP_NUM_THREADS=os.environ.get("OMP_NUM_THREADS", "1")
-                ),
-            )
-            atexit.register(_close, self._process)
-        return self._process
-
-
-def _close(process: subprocess.Popen[bytes]) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
-    process.wait()
-
-
-_WORKER = _Worker()
+_PROCESS = CodeProcess("Triton", "syno.codegen.emitters.triton_worker")
 EMITTER = TritonEmitter()

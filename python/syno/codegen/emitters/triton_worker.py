@@ -1,21 +1,15 @@
-"""The process in which Triton's kernels run: questions on stdin, answers on stdout, pickled,
-in the messages of framing.py.
-
-A question is a command, its argument, and the numbers of functions that nobody needs any more.
-"""
+"""The process in which Triton's kernels run."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import pickle
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from syno.runs import framing
+from syno.codegen.emitters import code_process
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.number]
-
-QUESTION, ANSWER = b"q", b"a"
 
 
 class Functions:
@@ -77,18 +69,5 @@ class Functions:
 
 def main() -> None:
     """Answers until stdin ends."""
-    questions, answers = sys.stdin.fileno(), os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever code prints is no answer
     with tempfile.TemporaryDirectory() as folder:
-        functions = Functions(Path(folder))
-        while True:
-            try:
-                command, argument, forgotten = pickle.loads(framing.read(questions)[1])
-            except EOFError:
-                return
-            functions.forget(forgotten)
-            try:
-                answer = True, getattr(functions, command)(argument)
-            except Exception as error:
-                answer = False, f"{type(error).__name__}: {error}"
-            framing.write(answers, ANSWER, pickle.dumps(answer))
+        code_process.serve(Functions(Path(folder)))

@@ -1,4 +1,8 @@
-"""TVM: tensor expressions compiled for LLVM, on the CPU. Needs the extra `tvm`."""
+"""TVM: tensor expressions compiled for LLVM, on the CPU. Needs the extra `tvm`.
+
+They are compiled and run in a process of their own: TVM takes over a process's handling of
+segmentation faults, and one in its compiler or in its code would end this process without a word.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,15 @@ import functools
 import gc
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 
-import numpy as np
-
 from syno import _core
-from syno.codegen.emitters.protocol import Array, Case, Code, Emitter, WrongCodeError
-from syno.codegen.emitters.tvm_types import Executable, PrimFunc
+from syno.codegen.emitters.code_process import CodeProcess
+from syno.codegen.emitters.protocol import Case, Code, Emitter
+
+# A file, the shapes of x, the weights and y, and whether the operator has a batch.
+Source = tuple[str, list[tuple[int, ...]], bool]
 
 # Functions a module: LLVM takes longer than in proportion for very large ones.
 _TOGETHER = 100
@@ -41,26 +46,14 @@ class TvmEmitter(Emitter):
         built: list[Code] = []
         for first in range(0, len(cases), _TOGETHER):
             part = slice(first, first + _TOGETHER)
-            built += _compiled(cases[part], texts[part])
+            built += _PROCESS.load([*map(_source, cases[part], texts[part])])
         return built
 
 
-def _compiled(cases: Sequence[Case], sources: Sequence[str]) -> list[Code]:
-    """One module with the functions of all cases; of one with a batch, also that for any batch."""
-    tvm = imported()
-    from tvm import te
-
-    functions: dict[str, PrimFunc] = {}
-    for number, (case, source) in enumerate(zip(cases, sources, strict=True)):
-        namespace: dict[str, Callable[..., PrimFunc]] = {}
-        exec(compile(source, "<emitted for tvm>", "exec"), namespace)
-        prim_func = namespace["prim_func"]
-        functions[f"f{number}"] = _checked(case, prim_func())
-        if case.operator.batch is not None:
-            functions[f"any{number}"] = prim_func(batch=te.var("batch", "int32"))
-    named = {name: f.with_attr("global_symbol", name) for name, f in functions.items()}
-    executable = tvm.compile(tvm.IRModule(named), target=tvm.target.Target({"kind": "llvm"}))
-    return [_Compiled(case, executable, number) for number, case in enumerate(cases)]
+def _source(case: Case, text: str) -> Source:
+    shapes = case.operator.shapes(case.binding)
+    tensors = [tuple(shape) for shape in (shapes.input, *shapes.weights, shapes.output)]
+    return text, tensors, case.operator.batch is not None
 
 
 @functools.cache
@@ -84,34 +77,5 @@ def imported() -> ModuleType:
     return tvm
 
 
-def _checked(case: Case, function: PrimFunc) -> PrimFunc:
-    shapes = case.operator.shapes(case.binding)
-    expected = [tuple(shape) for shape in (shapes.input, *shapes.weights, shapes.output)]
-    found = [tuple(int(extent) for extent in buffer.shape) for buffer in function.params]
-    if found != expected:
-        raise WrongCodeError(f"the function takes tensors {found}, the operator {expected}")
-    return function
-
-
-class _Compiled:
-    """Compiled functions of x, the weights and y: for the case's batch, and for others."""
-
-    def __init__(self, case: Case, executable: Executable, number: int) -> None:
-        self._output = case.operator.shapes(case.binding).output
-        self._own = executable[f"f{number}"]
-        batched = case.operator.batch is not None
-        self._any = executable[f"any{number}"] if batched else None
-
-    def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
-        tvm = imported()
-        output, function = tuple(self._output), self._own
-        if self._any is not None and len(x) != output[0]:
-            output, function = (len(x), *output[1:]), self._any
-        # What is not written shows.
-        y = tvm.runtime.tensor(np.full(output, np.nan, np.float32))
-        function(*(tvm.runtime.tensor(array) for array in (x, *weights)), y)
-        result: Array = y.numpy()
-        return result
-
-
+_PROCESS = CodeProcess("TVM", "syno.codegen.emitters.tvm_worker")
 EMITTER = TvmEmitter()
