@@ -134,7 +134,7 @@ static_assert(sizeof(WeightsHead) == 64 && sizeof(PackedHead) == 64);
 struct File {
   std::FILE* const file;
   const std::string name;
-  File(const char* path, const char* mode) : file(std::fopen(path, mode)), name(std::string("'") + path + "'") {}
+  explicit File(const char* path) : file(std::fopen(path, "rb")), name(std::string("'") + path + "'") {}
   ~File() {
     if (file) std::fclose(file);
   }
@@ -159,8 +159,9 @@ void drop_weights(Network& net) {
 bool allocate(Network& net) {
   net.constants = floats(kConstants);
   net.weights = floats(packed_floats());
+  if (!net.constants || !net.weights) return failed("there is not enough memory for the weights");
   place_layers(net);
-  return (net.constants && net.weights) || failed("there is not enough memory for the weights");
+  return true;
 }
 
 // The checksum of constants and packed weights.
@@ -216,7 +217,7 @@ bool write_packed(const Network& net, const char* path) {
 
 bool read_weights(Network& net, const char* path) {
   if (!path) return failed("the name of the file of weights is null");
-  const File given(path, "rb");
+  const File given(path);
   if (!given.file) return failed("cannot open the file of weights " + given.name);
   WeightsHead head;
   const bool is_whole = std::fread(&head, sizeof head, 1, given.file) == 1;
