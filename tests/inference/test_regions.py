@@ -14,7 +14,8 @@ from torch.nn import functional
 
 import syno
 from marks import slow_but
-from syno import models
+from syno import UserError, models
+from syno.inference.compiled_region import Fast
 
 
 class Branches(nn.Module):
@@ -254,6 +255,20 @@ def test_gradients_are_refused(compiled):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda y: tuple(each * 1.001 for each in y), "differs by 1.0e-03 of the largest output, "),
+        (lambda y: y[:1], "by inf of the largest output"),
+    ],
+)
+def test_a_wrong_region_is_found(net, monkeypatch, wrong, says):
+    right = Fast.__call__
+    monkeypatch.setattr(Fast, "__call__", lambda self, *inputs: wrong(right(self, *inputs)))
+    with pytest.raises(UserError, match=says):
+        syno.compile(net, torch.randn(1, 3, 8, 8))
+
+
 def test_wrong_inputs_are_refused(compiled):
     with pytest.raises(syno.UserError, match=r"use x\.float\(\)"):
         compiled(torch.zeros(1, 3, 8, 8, dtype=torch.float64))
