@@ -241,6 +241,22 @@ class TrainingsOptions(Options):
     isolation: IsolationOptions = group(IsolationOptions, without=("max_attempts",))
 
 
+# The kinds of rivals of an adaptation.
+RIVAL_FORMATS = "formats"
+TORCH_PRUNING = "torch-pruning"
+RIVALS = (
+    "engines",
+    RIVAL_FORMATS,
+    "trained-on",
+    "depthwise-separable",
+    "one-operator",
+    "pruning",
+    TORCH_PRUNING,
+    "narrower",
+    "low-rank",
+)
+
+
 def _goals(doc: str) -> object:
     """Declare goals of an adaptation."""
     more = "One or several; each combination of goals gives a network."
@@ -268,7 +284,7 @@ class AdaptationOptions(Options):
         unset="1",
     )
     hours: float | None = option(
-        "Time for everything but --rivals and --final, in hours; it is divided over the steps.",
+        "Time for everything but rivals and --final, in hours; it is divided over the steps.",
         None,
         more="It counts over all runs of the study. There are fewer candidates, samples and epochs "
         "if it is short, and more epochs if there is time and `fidelity` does not say how many.",
@@ -277,6 +293,13 @@ class AdaptationOptions(Options):
         unset="that of the study, or else no limit",
     )
     rivals: bool = option("Also try pruning, low rank and other ways with the same goals.", False)
+    rival: tuple[str, ...] = option(
+        "Try only this kind of rivals; can be repeated.",
+        (),
+        choices=RIVALS,
+        metavar="KIND",
+        unset=f"--rivals tries all: {', '.join(RIVALS)}",
+    )
     final: bool = option("Also measure the test split, once, at the end.", False)
     data_dir: str | None = like(StudyOptions, "data_dir")
     model_options: Mapping[str, int | str] = like(StudyOptions, "model_options")

@@ -88,6 +88,10 @@ CALLS = {
         torch.tensor([[torch.inf, 1], [-torch.inf, -torch.inf]]),
         [1],
     ),
+    "zeros": (aten.new_zeros.default, X, [2, 3]),
+    "zeros of a type": (aten.new_zeros.default, X.int(), [0]),
+    "ones": (aten.new_ones.default, X, []),
+    "one number": (aten.new_full.default, X, [4], 0.5),
     "einsum": (aten.einsum.default, "aab,ab->b", [rand(3, 3, 4), rand(3, 4)]),
 }
 NUMBERS = ("absolute", "negative", "fix")
@@ -161,3 +165,44 @@ def test_recurrent_layers_of_many_steps_are_named(monkeypatch):
     check_steps(graphs[0])
     with pytest.raises(UserError, match=r"have 8 steps\n  expected: at most 6 in the network lib"):
         check_steps(graphs[1])
+
+
+class Masked(nn.Module):
+    """A mask that is made as that of shifted windows is: with the type of a map, region by region.
+
+    rows: whether it has a row for each sample.
+    """
+
+    def __init__(self, rows):
+        super().__init__()
+        self.layer, self.rows = nn.Linear(6, 6), rows
+
+    def forward(self, x):
+        mask = x.new_zeros((x.shape[0], 6) if self.rows else (6,))
+        mask[..., :2] = 1.0
+        mask[..., 4:] = 2.0
+        ones = x.new_ones(6) * x.new_full((6,), 0.5)
+        return self.layer(x).masked_fill(mask == 1.0, 0.0) + ones
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("rows", [False, True])
+def test_tensors_like_another_one_are_constants(rows, mode, tmp_path):
+    net, x = Masked(rows).eval(), rand(2, 6)
+    with mode():
+        traced = prepare_sample(net, x).graph
+    assert not any("new_" in str(node.target) for node in traced.graph.nodes)
+    library = load(export_network(net, tmp_path / "net", x, format="cpp-network").code)
+    torch.testing.assert_close(torch.from_numpy(library(x.numpy())), net(x).detach())
+
+
+def test_tensors_of_which_each_sample_has_another_part_are_refused():
+    with pytest.raises(UserError, match="a constant depends on the sample"):
+        prepare_sample(Ranks().eval(), rand(2, 6))
+
+
+class Ranks(nn.Module):
+    """Adds its number to each sample."""
+
+    def forward(self, x):
+        return x + x.new_ones((x.shape[0], 6)).cumsum(0)

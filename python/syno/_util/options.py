@@ -115,11 +115,7 @@ class Option:
         if value is None and self.optional:
             return None
         if self.many:
-            if self.lone and isinstance(value, str):
-                return (checks.text(f"'{self.name}'", value),)
-            if self.lone or isinstance(value, str):
-                return checks.names(self.name, value)
-            return checks.listed(self.name, value)
+            return self._checked_list(value)
         what = f"'{self.name}'"
         if self.kind == "int":
             least = checks.LEAST if self.minimum is None else int(self.minimum)
@@ -129,6 +125,19 @@ class Option:
             return self._checked_number(what, value)
         if self.kind == "bool" and not isinstance(value, bool):
             raise UserError(f"{what} is True or False      got: {checks.shown(value)}")
+        return self._chosen(what, value)
+
+    def _checked_list(self, value: object) -> object:
+        what = f"'{self.name}'"
+        if self.choices:
+            return tuple(self._chosen(what, each) for each in checks.names(self.name, value))
+        if self.lone and isinstance(value, str):
+            return (checks.text(what, value),)
+        if self.lone or isinstance(value, str):
+            return checks.names(self.name, value)
+        return checks.listed(self.name, value)
+
+    def _chosen(self, what: str, value: object) -> object:
         if self.choices and not (isinstance(value, str) and value in self.choices):
             known = ", ".join(self.choices)
             raise UserError(f"{what} is one of {known}      got: {checks.shown(value)}")

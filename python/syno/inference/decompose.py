@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch._dispatch.python import enable_python_dispatcher
+from torch._guards import detect_fake_mode
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.export import ExportedProgram
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -174,14 +176,17 @@ class _Decomposed:
         inputs = node.all_input_nodes
 
         def call(*values: Any) -> Any:
-            given = dict(zip(inputs, values, strict=True))
-            args, kwargs = fx.map_arg((node.args, node.kwargs), given.__getitem__)
+            known = dict(zip(inputs, values, strict=True))
+            args, kwargs = fx.map_arg((node.args, node.kwargs), known.__getitem__)
             return function(*args, **kwargs)
 
-        with enable_python_dispatcher():
+        given = [each.meta["val"] for each in inputs]
+        # What is made of sizes alone is as fake as what is given.
+        fake = detect_fake_mode(given) or contextlib.nullcontext()
+        with enable_python_dispatcher(), fake:
             # What a function calls is whole before it is dispatched.
             traced = make_fx(call, pre_dispatch=function is not node.target)
-            graph = traced(*(each.meta["val"] for each in inputs)).graph
+            graph = traced(*given).graph
         values = (self._values[each] for each in inputs)
         for each in graph.nodes:
             if each.op == "placeholder":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -88,6 +89,21 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
     top = torch.where(top.abs() == torch.inf, 0.0, top)
     found = (x - top).exp().sum(dim, keepdim=True).log() + top
     return found if keepdim else found.squeeze(dim)
+
+
+# --- tensors that say nothing of another one ------------------------------------------------------
+
+
+def _new(
+    make: Callable[..., Tensor], x: Tensor, size: Sequence[int], *value: Any, **options: Any
+) -> Tensor:
+    """A constant where its sizes are fixed, whatever `x` is."""
+    return make(size, *value, dtype=options.get("dtype") or x.dtype, device=x.device)
+
+
+_NEW: Table = {"new_zeros": torch.zeros, "new_ones": torch.ones, "new_full": torch.full}
+for _name, _make in _NEW.items():
+    _of(_name)(functools.partial(_new, _make))
 
 
 # --- products ------------------------------------------------------------------------------------

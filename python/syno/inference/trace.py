@@ -222,7 +222,8 @@ def _exported(
 ) -> tuple[fx.GraphModule, bool]:
     """The graph, and whether it takes any size of the first dimension."""
     name, marked = type(marked).__name__, exportable(marked)
-    with quiet(), torch.no_grad():
+    # Views that are changed in place are not traced in inference mode.
+    with quiet(), torch.inference_mode(False), torch.no_grad():
         for batched in _batches(inputs) if batch else ():
             more = tuple(
                 # Nothing reads the elements, and memory that nothing writes is not taken.

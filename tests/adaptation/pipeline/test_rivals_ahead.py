@@ -11,6 +11,7 @@ from torch import nn
 
 import syno
 from syno import UserError
+from syno.adaptation.pipeline import adapt
 from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.in_format import OWN_INT8
 from syno.adaptation.pipeline.results import AdaptedNetwork, NetworkRow, Reached
@@ -100,3 +101,22 @@ def test_the_original_in_int8_stands_beside_and_is_shipped(trained, data, tmp_pa
     assert 0 < np.abs(y - expected).max() < 0.1 * np.abs(expected).max()  # of integers
     again = adapted(trained, data, str(tmp_path / "runs.db"), **given)
     assert again.rivals == found.rivals
+
+
+def test_rivals_are_of_the_kinds_that_were_chosen(trained, data, tmp_path):
+    given = {"macs": None, "latency": "1x", "rival": ["pruning", "trained-on"]}
+    found = adapted(trained, data, str(tmp_path / "runs.db"), **given)
+    assert [row.way for row in found.rivals] == ["original, trained on", "channel pruning"]
+
+
+def test_an_unknown_kind_of_rivals_is_an_error_before_all_else():
+    with pytest.raises(UserError, match=r"'rival' is one of engines, formats, .*got: 'prunning'"):
+        syno.adapt(nn.Identity(), None, rival=["prunning"])
+    with pytest.raises(UserError, match="'rival' is no list"):
+        syno.adapt(nn.Identity(), None, rival="pruning")
+
+
+def test_a_rival_that_is_not_installed_is_an_error_before_all_else(monkeypatch):
+    monkeypatch.setattr(adapt, "has_torch_pruning", lambda: False)
+    with pytest.raises(UserError, match="the rival torch-pruning is not installed"):
+        syno.adapt(nn.Identity(), None, rival=["torch-pruning"])

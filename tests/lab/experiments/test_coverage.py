@@ -35,6 +35,14 @@ def test_the_smallest_network_has_the_fewest_parameters():
     assert smallest(family) == ("squeezenet1_1", 1_235_496)
 
 
+def test_a_network_that_computes_its_widths_is_built(known):
+    regnet = known["torchvision/regnet"]
+    assert smallest(dataclasses.replace(regnet, networks=("regnet_y_400mf",))) == (
+        "regnet_y_400mf",
+        4_344_144,
+    )
+
+
 class Part(nn.Module):
     """A convolution, and a function that may have no code."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from torch import nn
 
 from syno._util.declaration import takes
-from syno._util.errors import first_line
+from syno._util.errors import UserError, first_line
 from syno.adaptation.pipeline.adaptation import Adaptation
 from syno.adaptation.pipeline.arguments import AdaptationArguments
 from syno.adaptation.pipeline.goals import SLOTS, Goal, goal
@@ -20,6 +20,7 @@ from syno.adaptation.pipeline.narrowing import Narrowed
 from syno.adaptation.pipeline.networks import network_of
 from syno.adaptation.pipeline.pool import check_given
 from syno.adaptation.pipeline.results import CALIBRATION, AdaptedNetwork, NetworkRow
+from syno.adaptation.pipeline.rivals.pruning import has_torch_pruning
 from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
 from syno.adaptation.pipeline.selection import OutOfReachError, Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
@@ -28,6 +29,7 @@ from syno.operands.lookup import named_operators
 from syno.operators.operator import Operator
 from syno.store.environment import capture_environment
 from syno.study.fronts import LATENCY, MACS, PARAMS
+from syno.study_options import RIVAL_FORMATS, RIVALS, TORCH_PRUNING
 from syno.train import Fidelity
 
 USUAL_GOALS = ("0.7x", "0.5x", "0.35x")
@@ -48,11 +50,17 @@ def adapt(given: AdaptationArguments) -> Adaptation:
     """
     goals = _goals(given.latency, given.slots, given.macs, given.params)
     named_operators(given.operators, store=None)  # an unknown one is an error before all else
+    if TORCH_PRUNING in given.rival and not has_torch_pruning():
+        raise UserError(
+            f"the rival {TORCH_PRUNING} is not installed\n"
+            "  what to do: pip install torch-pruning (part of syno[rivals])"
+        )
     grows = _has_usual_length(given.fidelity)
     source = checked_source(given)
     check_given(source.network.template, given.operators)
     with started(source, given, grows=grows) as run:
-        found = _adapted(run, goals, given.operators, rivals=given.rivals, final=given.final)
+        kinds = given.rival or (RIVALS if given.rivals else ())
+        found = _adapted(run, goals, given.operators, rivals=kinds, final=given.final)
         found.max_drop = given.max_drop
         for each in found.networks:
             if marks := found.marks(each.row):
@@ -65,7 +73,7 @@ def _adapted(
     wanted: Sequence[Sequence[Goal]],
     operators: Sequence[str | Operator],
     *,
-    rivals: bool,
+    rivals: Sequence[str],
     final: bool,
 ) -> Adaptation:
     """Run all phases."""
@@ -90,16 +98,17 @@ def _adapted(
         with journal.phase("fine-tuning"):
             networks.append(network_of(run, scored, goals, selected, len(chosen) - number))
     others: list[tuple[NetworkRow, nn.Module | None]] = []
-    if run.in_integers is not None and not rivals:
+    if run.in_integers is not None and RIVAL_FORMATS not in rivals:
         others.append(run.in_integers)
     failures: dict[str, str] = {}
     if rivals:
         from syno.adaptation.pipeline.rivals.rivals import Rivals
 
         with journal.phase("rivals"):
-            others, failures = Rivals(run, scored).rows(
-                networks, [goals for goals, _ in chosen], run.told("rivals")
+            found, failures = Rivals(run, scored).rows(
+                rivals, networks, [goals for goals, _ in chosen], run.told("rivals")
             )
+            others += found
     original = scored.original
     if final:
         with journal.phase("test split"):

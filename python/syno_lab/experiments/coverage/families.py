@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from syno._util.errors import UserError, first_line
 from syno.network.models.extras import load_extra
 
 TORCHVISION, TIMM = "torchvision", "timm"
+# What layers make their parameters with.
+_OF_PARAMETERS = (torch.empty, torch.zeros, torch.ones)
 _TESTS = "test_"  # what the names of networks begin with that timm has for its own tests
 
 
@@ -53,18 +57,42 @@ def _of_timm() -> list[Family]:
     return [Family(TIMM, name, each) for name, each in sorted(found.items()) if each]
 
 
+class _ParametersOnMeta(TorchFunctionMode):
+    """Puts parameters on the device `meta`, and leaves their values to other tensors.
+
+    Some networks compute their widths with tensors.
+    """
+
+    def __torch_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        given = dict(kwargs or {})
+        if function in _OF_PARAMETERS and given.get("device") is None:
+            given["device"] = "meta"
+        return function(*args, **given)
+
+
 def smallest(family: Family) -> tuple[str, int]:
     """The network with the fewest parameters, and how many. UserError where none can be built."""
     sizes: dict[str, int] = {}
     reasons = []
     for name in family.networks:
-        try:
-            with torch.device("meta"):
-                net = built(family.package, name)
-        except Exception as error:  # one that computes with values while it is built
-            reasons.append(f"{name}: {first_line(error)}")
-            continue
-        sizes[name] = sum(parameter.numel() for parameter in net.parameters())
+        # The second way takes longer, and is for networks that compute while they are built.
+        for place in (torch.device("meta"), _ParametersOnMeta()):
+            try:
+                with place:
+                    net = built(family.package, name)
+            except Exception as error:
+                reason = f"{name}: {first_line(error)}"
+                continue
+            sizes[name] = sum(parameter.numel() for parameter in net.parameters())
+            break
+        else:
+            reasons.append(reason)
     if not sizes:
         raise UserError(f"no network of {family.key} can be built: {reasons[0]}")
     return min(sizes.items(), key=lambda each: each[1])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -26,6 +27,7 @@ from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
 from syno.network.channels.groups import ChannelGroup, channel_groups
 from syno.study.fronts import LATENCY
+from syno.study_options import RIVAL_FORMATS, TORCH_PRUNING
 from syno.train import Fidelity
 
 # The original in engines of others, where they are installed.
@@ -44,10 +46,18 @@ Rows = list[tuple[NetworkRow, nn.Module | None]]
 class Way:
     """A way to make a network smaller: `make` of a share from 0 to 1; fresh: with new weights."""
 
+    kind: str
     name: str
     about: str
     make: Callable[[float], nn.Module]
     fresh: bool = False
+
+
+class Step(NamedTuple):
+    """A part of the work, in words."""
+
+    what: str
+    do: Callable[[], None]
 
 
 class Rivals:
@@ -63,51 +73,13 @@ class Rivals:
 
     def rows(
         self,
+        kinds: Collection[str],
         networks: Sequence[AdaptedNetwork],
         goals: Sequence[Sequence[Goal]],
         progress: Progress,
     ) -> tuple[Rows, dict[str, str]]:
-        """All rivals of all goals for latency, and why some have no result."""
-        timed = [
-            (network, wanted)
-            for network, wanted in zip(networks, goals, strict=True)
-            if any(goal.resource == LATENCY for goal in wanted)
-        ]
-        steps: list[tuple[str, Callable[[], None]]] = [
-            ("the original in other engines", self._other_engines),
-            *(
-                (f"the original in {name}", functools.partial(self._in_format, name))
-                for name in engines.available(_FORMATS)
-                if name != self._options.engine
-            ),
-            ("the original, trained on", lambda: self._tuned_original(networks[0].name)),
-        ]
-        classic = self._everywhere_it_fits(_CLASSIC)
-        if classic:
-            everywhere = f"{_CLASSIC} everywhere"
-            about = f"in {len(classic)} of {len(by_slot(self._kinds))} slots"
-            train = functools.partial(self._one_operator, everywhere, about, classic)
-            steps.append((everywhere, functools.partial(train, networks[0].name, everywhere)))
-        for network, wanted in timed:
-            steps.append(
-                (
-                    f"one operator everywhere, {network.name}",
-                    functools.partial(self._everywhere, network, wanted),
-                )
-            )
-            for way in self._ways():
-                steps.append(
-                    (f"{way.name}, {network.name}", functools.partial(self._sized, way, network))
-                )
-        # Where the latencies are in float32, networks have no other format yet.
-        for name in engines.available([OWN_INT8]) if self._run.delivery.is_exact else ():
-            for network in networks:
-                steps.append(
-                    (
-                        f"{network.name} in {name}",
-                        functools.partial(self._in_format, name, network),
-                    )
-                )
+        """The rivals of these kinds, of all goals for latency, and why some have no result."""
+        steps = [each for kind, each in self._steps(networks, goals) if kind in kinds]
         for number, (what, step) in enumerate(steps):
             progress(number, len(steps), what)
             try:
@@ -117,26 +89,61 @@ class Rivals:
         progress(len(steps), len(steps), "")
         return self._rows, self._failures
 
+    def _steps(
+        self, networks: Sequence[AdaptedNetwork], goals: Sequence[Sequence[Goal]]
+    ) -> Iterator[tuple[str, Step]]:
+        """What is to be done, each with its kind (`syno.study_options.RIVALS`)."""
+        yield "engines", Step("the original in other engines", self._other_engines)
+        for name in engines.available(_FORMATS):
+            if name != self._options.engine:
+                in_it = functools.partial(self._in_format, name)
+                yield RIVAL_FORMATS, Step(f"the original in {name}", in_it)
+        first = networks[0].name
+        tuned = functools.partial(self._tuned_original, first)
+        yield "trained-on", Step("the original, trained on", tuned)
+        classic = self._everywhere_it_fits(_CLASSIC)
+        if classic:
+            everywhere = f"{_CLASSIC} everywhere"
+            about = f"in {len(classic)} of {len(by_slot(self._kinds))} slots"
+            train = functools.partial(self._one_operator, everywhere, about, classic)
+            yield _CLASSIC, Step(everywhere, functools.partial(train, first, everywhere))
+        for network, wanted in zip(networks, goals, strict=True):
+            if all(goal.resource != LATENCY for goal in wanted):
+                continue
+            one = functools.partial(self._everywhere, network, wanted)
+            yield "one-operator", Step(f"one operator everywhere, {network.name}", one)
+            for way in self._ways():
+                sized = functools.partial(self._sized, way, network)
+                yield way.kind, Step(f"{way.name}, {network.name}", sized)
+        # Where the latencies are in float32, networks have no other format yet.
+        for name in engines.available([OWN_INT8]) if self._run.delivery.is_exact else ():
+            for network in networks:
+                in_it = functools.partial(self._in_format, name, network)
+                yield RIVAL_FORMATS, Step(f"{network.name} in {name}", in_it)
+
     def _ways(self) -> Iterator[Way]:
         bare, example = plain(self._subject.original), self._subject.example
 
         def narrower(share: float) -> nn.Module:
             return pruned(bare, self._channel_groups, share)
 
-        yield Way("channel pruning", "channels of the smallest weights pruned", narrower)
+        yield Way("pruning", "channel pruning", "channels of the smallest weights pruned", narrower)
         if has_torch_pruning():
             yield Way(
+                TORCH_PRUNING,
                 "Torch-Pruning",
                 "channels of the smallest norms of groups pruned",
                 lambda share: torch_pruned(bare, example, share),
             )
         yield Way(
+            "narrower",
             "narrower network",
             "as pruned, from random weights, with the original as teacher",
             lambda share: _fresh(narrower(share), self._seed),
             fresh=True,
         )
         yield Way(
+            "low-rank",
             "low rank",
             "singular value decomposition in each slot",
             lambda share: low_rank(self._subject.original, share),
