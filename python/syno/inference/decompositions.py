@@ -101,7 +101,11 @@ def _new(
     return make(size, *value, dtype=options.get("dtype") or x.dtype, device=x.device)
 
 
-_NEW: Table = {"new_zeros": torch.zeros, "new_ones": torch.ones, "new_full": torch.full}
+_NEW: dict[str, Callable[..., Tensor]] = {
+    "new_zeros": torch.zeros,
+    "new_ones": torch.ones,
+    "new_full": torch.full,
+}
 for _name, _make in _NEW.items():
     _of(_name)(functools.partial(_new, _make))
 
