@@ -1,9 +1,14 @@
 """Integer programs over candidates, against every assignment there is."""
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import scipy.optimize
+from scipy.optimize import milp
 
 import syno
 from syno.network.choice import Choices
@@ -113,3 +118,25 @@ def test_bad_candidates_are_refused():
         Choices([[1.0], [1.0]], {"m": [[1.0], [1.0]]}, shared={"m": {(0, 1): [[1.0, 2.0]]}})
     with pytest.raises(syno.UserError, match="there are no costs 'memory'"):
         Choices([[1.0]], {"latency": [[1.0]]}).best({"memory": 1.0})
+
+
+def test_messages_of_the_solver_are_no_part_of_the_output(monkeypatch, capfd):
+    def talking(*args, **options):
+        os.write(1, b"from compiled code\n")
+        return milp(*args, **options)
+
+    monkeypatch.setattr(scipy.optimize, "milp", talking)
+    found = Choices([[0.0, 1.0]], {"ms": [[2.0, 1.0]]}).best({"ms": 1.0})
+    print("the result")
+    assert found.choice == (1,)
+    assert capfd.readouterr() == ("the result\n", "from compiled code\n")
+
+
+def test_a_program_without_standard_output_solves():
+    code = (
+        "import os, sys; os.close(1)\n"
+        "from syno.network.choice import Choices\n"
+        "sys.exit(Choices([[0.0, 1.0]], {'ms': [[2.0, 1.0]]}).best({'ms': 1.0}).choice != (1,))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from syno._util.errors import UserError
+from syno._util.silence import prints_on_stderr
 
 Floats = NDArray[np.float64]
 Pair = tuple[int, int]
@@ -232,12 +233,13 @@ class Choices:
             constraints.append(LinearConstraint(self._products(total, at, first, second), 0.0, 0.0))
             at += size
         spread = float(np.abs(objective).max()) or 1.0
-        result = milp(
-            objective / spread,
-            integrality=np.arange(total) < own,
-            bounds=Bounds(0, 1),
-            constraints=constraints,
-        )
+        with prints_on_stderr():
+            result = milp(
+                objective / spread,
+                integrality=np.arange(total) < own,
+                bounds=Bounds(0, 1),
+                constraints=constraints,
+            )
         if result.x is None:
             raise UserError(self._nothing(limits, bool(other_than), str(result.message)))
         return self.assignment(
