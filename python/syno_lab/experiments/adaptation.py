@@ -20,6 +20,7 @@ from syno.adaptation.pipeline.assembly import assembled
 from syno.adaptation.pipeline.goals import Goal
 from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
 from syno.adaptation.pipeline.source import AdaptationSource
+from syno.operands.lookup import named_operators
 from syno.store.environment import capture_environment
 from syno.store.objective import Objective
 from syno.study.fronts import LATENCY, MACS, PARAMS
@@ -107,7 +108,7 @@ def rank_predictors(
     # Assignments of operators: all channels stay.
     options = dataclasses.replace(given.options, widths=False)
     with started(source, dataclasses.replace(given, options=options)) as run:
-        scored = run.scored(given.operators, [[Goal(LATENCY, share=1.0)]])
+        scored = run.scored(named_operators(given.operators), [[Goal(LATENCY, share=1.0)]])
         choices = _drawn(scored, assignments, given.seed)
         found = []
         for number, choice in enumerate(choices):

@@ -25,8 +25,7 @@ from syno.adaptation.pipeline.run import AdaptationRun, Scored, started
 from syno.adaptation.pipeline.selection import OutOfReachError, Selected, name_of
 from syno.adaptation.pipeline.source import checked_source
 from syno.engines.engine_network import EngineNetwork
-from syno.operands.lookup import named_operators
-from syno.operators.operator import Operator
+from syno.operands.lookup import NamedOperator, named_operators
 from syno.store.environment import capture_environment
 from syno.study.fronts import LATENCY, MACS, PARAMS
 from syno.study_options import RIVAL_FORMATS, RIVALS, TORCH_PRUNING
@@ -49,7 +48,7 @@ def adapt(given: AdaptationArguments) -> Adaptation:
             replaced, or all goals are out of reach; the message says what the least possible is.
     """
     goals = _goals(given.latency, given.slots, given.macs, given.params)
-    named_operators(given.operators, store=None)  # an unknown one is an error before all else
+    operators = named_operators(given.operators)  # an unknown one is an error before all else
     if TORCH_PRUNING in given.rival and not has_torch_pruning():
         raise UserError(
             f"the rival {TORCH_PRUNING} is not installed\n"
@@ -57,10 +56,10 @@ def adapt(given: AdaptationArguments) -> Adaptation:
         )
     grows = _has_usual_length(given.fidelity)
     source = checked_source(given)
-    check_given(source.network.template, given.operators)
+    check_given(source.network.template, operators)
     with started(source, given, grows=grows) as run:
         kinds = given.rival or (RIVALS if given.rivals else ())
-        found = _adapted(run, goals, given.operators, rivals=kinds, final=given.final)
+        found = _adapted(run, goals, operators, rivals=kinds, final=given.final)
         found.max_drop = given.max_drop
         for each in found.networks:
             if marks := found.marks(each.row):
@@ -71,7 +70,7 @@ def adapt(given: AdaptationArguments) -> Adaptation:
 def _adapted(
     run: AdaptationRun,
     wanted: Sequence[Sequence[Goal]],
-    operators: Sequence[str | Operator],
+    operators: Sequence[NamedOperator],
     *,
     rivals: Sequence[str],
     final: bool,

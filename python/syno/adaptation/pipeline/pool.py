@@ -17,7 +17,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno.network.placeholder import Placeholder, checked_slots
 from syno.operands.layers import in_words_of
-from syno.operands.lookup import NamedOperator, named_operators
+from syno.operands.lookup import NamedOperator
 from syno.operators import zoo
 from syno.operators.operator import Operator
 from syno.operators.specification import NO_TOTALS, Specification, read_specification
@@ -90,7 +90,7 @@ def candidates(
     zoo_too: bool,
     samples: int,
     seed: int,
-    given: Sequence[str | Operator] = (),
+    given: Sequence[NamedOperator] = (),
     store: Store | None = None,
 ) -> list[Candidate]:
     """Gather the operators that may stand in the slots of a network, each once.
@@ -100,14 +100,14 @@ def candidates(
         zoo_too: whether the operators of the zoo are candidates.
         samples: how many operators are sampled of the default space of the network.
         seed: of the samples.
-        given: further operators, as for `syno train`.
+        given: further operators.
         store: whose studies give the operators on their fronts of MACs and accuracy.
     """
-    named = named_operators(given, store=None), _zoo() if zoo_too else []
+    known = _zoo() if zoo_too else []
     archive = [] if store is None else _archive(store)
     parts: list[Iterable[Candidate]] = []
     for slot in _forms(network.template):
-        parts += [_variants(named[0], slot, "given"), _variants(named[1], slot, "zoo")]
+        parts += [_variants(given, slot, "given"), _variants(known, slot, "zoo")]
         parts.append(_variants(archive, slot, "store"))
     parts.append(_samples(network, samples, seed))
     found: dict[tuple[str, tuple[tuple[str, int], ...]], Candidate] = {}
@@ -123,7 +123,7 @@ def candidates(
     return list(found.values())
 
 
-def check_given(template: nn.Module, given: Sequence[str | Operator]) -> None:
+def check_given(template: nn.Module, given: Sequence[NamedOperator]) -> None:
     """Raise a UserError for an operator of the user that fits no slot of a network.
 
     Args:
@@ -131,7 +131,7 @@ def check_given(template: nn.Module, given: Sequence[str | Operator]) -> None:
         given: the operators.
     """
     forms = _forms(template)
-    for each in named_operators(given, store=None):
+    for each in given:
         reasons = {_misfit(each, slot) for slot in forms}
         if None in reasons:
             continue

@@ -43,6 +43,7 @@ from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.engines import engine as known_engines
 from syno.engines.engine_network import EngineNetwork
 from syno.network.surgery import layer_report
+from syno.operands.lookup import NamedOperator
 from syno.operators.operator import Operator
 from syno.options import AdaptOptions, TimingOptions, TrainOptions
 from syno.store import Store
@@ -128,9 +129,7 @@ class AdaptationRun:
             )
             return _COMPILED
 
-    def scored(
-        self, operators: Sequence[str | Operator], goals: Sequence[Sequence[Goal]]
-    ) -> Scored:
+    def scored(self, operators: Sequence[NamedOperator], goals: Sequence[Sequence[Goal]]) -> Scored:
         """Gather candidates, fit and score them.
 
         goals: of the networks, which limit the same resources.
@@ -236,7 +235,7 @@ class AdaptationRun:
                 f"the latency would be about {max(least, 0.0) / original.latency_ms:.2f}x"
             )
 
-    def _pool(self, operators: Sequence[str | Operator]) -> list[Candidate]:
+    def _pool(self, operators: Sequence[NamedOperator]) -> list[Candidate]:
         def gather() -> list[CandidateDocument]:
             found = candidates(
                 self.subject.network,
