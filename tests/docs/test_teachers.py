@@ -27,6 +27,8 @@ WEIGHTS = TEACHERS / "resnet18-small-24-cifar10.safetensors"
         ("resnet18-small", {"width": 24}, WEIGHTS, 0.87),
         ("mobilenetv2-cifar", {}, TEACHERS / "mobilenetv2-cifar10.safetensors", 0.81),
         ("efficientnet-cifar", {}, TEACHERS / "efficientnet-cifar10.safetensors", 0.82),
+        ("repvit-cifar", {}, TEACHERS / "repvit-cifar10.safetensors", 0.82),
+        ("deit-cifar", {}, TEACHERS / "deit-cifar10.safetensors", 0.70),
     ],
 )
 def test_the_weights_recognize_the_images_of_the_test_split(model, options, file, least):
