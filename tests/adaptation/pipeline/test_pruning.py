@@ -66,6 +66,15 @@ def test_a_network_without_groups_is_not_pruned():
         pruned(net, channel_groups(net, torch.randn(1, 4, 8, 8)), 0.5)
 
 
+def test_what_stays_is_a_multiple(trained):
+    groups = channel_groups(trained, X)
+    widths = [
+        pruned(trained, groups, share, multiple).first.out_channels
+        for share, multiple in ((0.5, 3), (0.5, 4), (0.6, 4), (0.9, 5), (0.1, 16))
+    ]
+    assert widths == [6, 4, 8, 8, 8]
+
+
 @needs_torch_pruning
 @pytest.mark.parametrize("name", slow_but(IMAGES, "mobilenetv2-cifar"))
 def test_torch_pruning_finds_the_same_groups(name):
@@ -109,3 +118,13 @@ def test_what_torch_pruning_cannot_prune_is_a_reason(data):
 
     with pytest.raises(UserError, match="Torch-Pruning cannot prune the network: "):
         torch_pruned(learned(Odd, data), X[:1], 0.5)
+
+
+@needs_torch_pruning
+def test_torch_pruning_keeps_multiples():
+    net = models.build("mobilenetv2-cifar", classes=5, channels=3, size=32).eval()
+    found = torch_pruned(net, torch.randn(1, 3, 32, 32), 0.45, 16)
+    before = [m.out_channels for m in net.modules() if isinstance(m, nn.Conv2d)]
+    after = [m.out_channels for m in found.modules() if isinstance(m, nn.Conv2d)]
+    assert all(new % 16 == 0 or new == old for new, old in zip(after, before, strict=True))
+    assert sum(after) < 0.65 * sum(before)

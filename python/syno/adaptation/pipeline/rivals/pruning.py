@@ -18,7 +18,9 @@ _LEAST = 4  # channels of a group that stay
 _LAYERS = ("conv", "linear", "addmm", "mm", "bmm", "matmul")
 
 
-def pruned(net: nn.Module, groups: Sequence[ChannelGroup], share: float) -> nn.Module:
+def pruned(
+    net: nn.Module, groups: Sequence[ChannelGroup], share: float, multiple: int = 1
+) -> nn.Module:
     """A copy of a network that keeps this share of the channels in each group.
 
     The importance of a channel is the sum of the squares of all weights that make it (Li et al.
@@ -28,6 +30,7 @@ def pruned(net: nn.Module, groups: Sequence[ChannelGroup], share: float) -> nn.M
         net: a network without slots.
         groups: of its channels, as `channel_groups` finds them.
         share: above 0 and at most 1.
+        multiple: of which a group keeps one, the next larger.
 
     Raises:
         UserError: there are no groups.
@@ -42,8 +45,8 @@ def pruned(net: nn.Module, groups: Sequence[ChannelGroup], share: float) -> nn.M
             if dim == 0 and name in weights and weights[name].dim() > 1:
                 rows = weights[name].detach().square().flatten(1).sum(1)
                 importance += rows[torch.from_numpy(indices)].sum(1)
-        kept = min(max(round(share * group.size), _LEAST), group.size)
-        gone = importance.argsort(stable=True)[: group.size - kept]
+        kept = -(-max(round(share * group.size), _LEAST) // multiple) * multiple
+        gone = importance.argsort(stable=True)[: max(group.size - kept, 0)]
         removed.append((group, sorted(gone.tolist())))
     return without(net, removed)
 
@@ -53,13 +56,14 @@ def has_torch_pruning() -> bool:
     return importlib.util.find_spec("torch_pruning") is not None
 
 
-def torch_pruned(net: nn.Module, example: Inputs, share: float) -> nn.Module:
+def torch_pruned(net: nn.Module, example: Inputs, share: float, multiple: int = 1) -> nn.Module:
     """As `pruned`, by Torch-Pruning (Fang et al. 2023, "DepGraph"), with the groups that it finds.
 
     Args:
         net: a network without slots.
         example: an input of it.
         share: of the channels that stay in each group.
+        multiple: of which a group keeps one, the next larger.
 
     Raises:
         UserError: it cannot prune the network, or gives one that does not run.
@@ -76,6 +80,7 @@ def torch_pruned(net: nn.Module, example: Inputs, share: float) -> nn.Module:
                 tuple(each.clone() for each in inputs) if len(inputs) > 1 else inputs[0].clone(),
                 importance=torch_pruning.importance.GroupMagnitudeImportance(p=2),
                 pruning_ratio=1.0 - share,
+                round_to=multiple,
                 ignored_layers=[made.get_submodule(name) for name in last],
             )
             pruner.step()

@@ -36,6 +36,8 @@ _ENGINES = ("eager", "onnxruntime", "openvino", "syno", "syno-cpp")
 _FORMATS = ("openvino-default", "onnxruntime-int8", "openvino-int8", "syno-cpp-bf16", OWN_INT8)
 # The hand-made replacement of convolutions, in all slots, whatever its latency is.
 _CLASSIC = "depthwise-separable"
+# Pruned channels come in multiples of so many, which kernels compute as fast as one less.
+_LANES = 16
 # A size is searched until the latency is within this share of the original's, or so often.
 _NEAR, _TRIES = 0.02, 5
 
@@ -125,7 +127,7 @@ class Rivals:
         bare, example = plain(self._subject.original), self._subject.example
 
         def narrower(share: float) -> nn.Module:
-            return pruned(bare, self._channel_groups, share)
+            return pruned(bare, self._channel_groups, share, _LANES)
 
         yield Way("pruning", "channel pruning", "channels of the smallest weights pruned", narrower)
         if has_torch_pruning():
@@ -133,7 +135,7 @@ class Rivals:
                 TORCH_PRUNING,
                 "Torch-Pruning",
                 "channels of the smallest norms of groups pruned",
-                lambda share: torch_pruned(bare, example, share),
+                lambda share: torch_pruned(bare, example, share, _LANES),
             )
         yield Way(
             "narrower",
