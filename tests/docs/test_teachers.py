@@ -1,4 +1,4 @@
-"""The trained networks in examples/teachers are what docs/adaptation.md says."""
+"""The trained networks in examples/teachers are what docs/adapted-networks.md says."""
 
 from __future__ import annotations
 
