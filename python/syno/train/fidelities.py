@@ -10,6 +10,7 @@ from typing import Any
 from syno._util import checks
 from syno._util.errors import UserError, nearest
 from syno._util.json_types import JsonObject
+from syno._util.numbers import counted
 from syno.train.recipe import Recipe, read_recipe, recipe, recipe_names
 
 # Fields of a fidelity before there were recipes.
@@ -94,6 +95,16 @@ class Fidelity:
                 f"fidelity '{self.name}' cannot have batch = {self.batch}\n"
                 "  expected: a whole number of at least 2: one image has no batch statistics"
             )
+
+    @property
+    def length(self) -> str:
+        """How long a training is in words: `2 epochs of 1,024 samples`."""
+        if self.steps is not None:
+            return counted(self.steps, "step")
+        if self.epochs is None:
+            return f"{self.seconds:g} s"
+        few = "" if self.images is None else f" of {counted(self.images, 'sample')}"
+        return counted(self.epochs, "epoch") + few
 
     @property
     def task(self) -> str:

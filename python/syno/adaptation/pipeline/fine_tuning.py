@@ -13,7 +13,6 @@ from pathlib import Path
 from torch import nn
 
 from syno._util.errors import UserError
-from syno._util.numbers import counted
 from syno.adaptation.pipeline.journal import AdaptationJournal
 from syno.adaptation.pipeline.progress import Progress, silent
 from syno.adaptation.pipeline.results import NetworkRow
@@ -204,7 +203,7 @@ class FineTuner:
             latency_ms=ratio * self.journal.get("original", "")["latency_ms"],
             engine=self.options.engine or "",
             seconds=sum(each.seconds for each in results),
-            length=_length(fidelity),
+            length=fidelity.length,
         )
         return row, first
 
@@ -252,14 +251,6 @@ def without_dropout(net: nn.Module) -> Iterator[None]:
     finally:
         for each, name, probability in before:
             setattr(each, name, probability)
-
-
-def _length(fidelity: Fidelity) -> str:
-    """How long a training is in words."""
-    for number, noun in ((fidelity.epochs, "epoch"), (fidelity.steps, "step")):
-        if number is not None:
-            return counted(number, noun)
-    return "" if fidelity.seconds is None else f"{fidelity.seconds:g} s"
 
 
 def _restored(structure: Callable[[], nn.Module], file: Path) -> nn.Module:

@@ -1,7 +1,8 @@
 """How long networks are fine-tuned, so that all of them end in time.
 
 A few steps of the first network tell how long a step takes. The epochs, or the steps of text, are
-as many as there is time for. If there is none for an epoch, there are fewer images.
+as many as there is time for. What is left for a part of an epoch gives all epochs fewer images, and
+one epoch more; if there is no time for an epoch, one of fewer images is made.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _MOST = 10
 # A length that takes at most this much longer than there is time for is kept.
 _LATE = 1.1
 _FEWEST_STEPS, _FEWEST_BATCHES = 20, 4
+# Whole epochs of all images are enough where the time is not so many times theirs.
+_PART = 1.1
 
 
 @dataclass(frozen=True)
@@ -119,15 +122,8 @@ class Lengths:
             return ""
         trainings = networks * self._tuner.options.seeds
         seconds = trainings * TrainingPace(**pace).seconds(fidelity)
-        length = (
-            f"{fidelity.steps:,} steps"
-            if fidelity.steps is not None
-            else f"{fidelity.epochs} epoch{'s' if fidelity.epochs != 1 else ''}"
-        )
-        if fidelity.images is not None:
-            length += f" of {fidelity.images:,} samples"
         return (
-            f"fine-tuning: {trainings} training{'s' if trainings > 1 else ''} of {length}, about "
+            f"fine-tuning: {numbers.counted(trainings, 'training')} of {fidelity.length}, about "
             f"{numbers.duration(seconds)}"
         )
 
@@ -149,12 +145,13 @@ def _length(
     if usual.steps is not None:
         steps = int(left / (pace.step_s + pace.value_s / pace.steps))
         return {"steps": min(max(steps, _FEWEST_STEPS), longest["steps"])}
-    epochs = int(left / (pace.steps * pace.step_s + pace.value_s))
-    if epochs > 0:
+    possible = left / (pace.steps * pace.step_s + pace.value_s)
+    epochs = int(possible)
+    if epochs >= longest["epochs"] or 0 < epochs > possible / _PART:
         return {**longest, "epochs": min(epochs, longest["epochs"])}
-    batches = int(max(left - pace.value_s, 0.0) / pace.step_s)
+    batches = int(max(left / (epochs + 1) - pace.value_s, 0.0) / pace.step_s)
     images = max(batches, _FEWEST_BATCHES) * usual.batch
-    return {"epochs": 1, "images": min(images, pace.steps * usual.batch)}
+    return {"epochs": epochs + 1, "images": min(images, pace.steps * usual.batch)}
 
 
 class _Enough:
