@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from syno.codegen.emitters import WrongCodeError, code_process
@@ -18,33 +19,21 @@ def refuse() -> None:
     raise WrongCodeError("refused")
 
 
-class Functions:
-    def __init__(self) -> None:
-        self._functions: dict[int, str] = {}
+def load(sources: Sequence[str]) -> list[Callable[..., object]]:
+    found = []
+    for source in sources:
+        when, _, text = source.rpartition(": ")
+        note = Path(os.environ["SYNO_TEST_NOTES"], "ended")
+        if when == "always" or (when == "once" and not note.exists()):
+            note.touch()
+            end(6)
+        found.append(functools.partial(run, text))
+    return found
 
-    def load(self, sources: Sequence[str]) -> list[int]:
-        found = []
-        for source in sources:
-            when, _, text = source.rpartition(": ")
-            note = Path(os.environ["SYNO_TEST_NOTES"], "ended")
-            if when == "always" or (when == "once" and not note.exists()):
-                note.touch()
-                end(6)
-            found.append(len(self._functions))
-            self._functions[found[-1]] = text
-        return found
 
-    def run(self, question):
-        number, x, _ = question
-        return eval(
-            self._functions[number],
-            {"x": x, "end": end, "refuse": refuse, "sleep": time.sleep},
-        )
-
-    def forget(self, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            del self._functions[number]
+def run(text: str, x: object, weights: object) -> object:
+    return eval(text, {"x": x, "end": end, "refuse": refuse, "sleep": time.sleep})
 
 
 def main() -> None:
-    code_process.serve(Functions())
+    code_process.serve(load)

@@ -13,7 +13,6 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from syno.codegen import emitters
 from syno.codegen.native import no_compiler
@@ -136,24 +135,18 @@ class TritonBackEnd:
         self, task: TuningTask, subject: TuningSubject, folder: Path, progress: Progress
     ) -> list[Runner]:
         """The cheapest plan, on the device that the emitted code finds."""
-        from syno.codegen.emitters.triton_worker import Functions
+        from syno.codegen.emitters.triton_worker import Kernel
 
         operator, binding = subject.computation()
         progress("compiling")
         self._files = tempfile.TemporaryDirectory(prefix="syno-triton-")
-        functions = Functions(Path(self._files.name))
         case = emitters.Case(operator.canonical, binding)
-        (number,) = functions.load([emitters.get(TRITON).source(case)])
-        function = functions.get(number)
-
-        def on_arrays(x: NDArray[np.number], weights: list[NDArray[np.number]]) -> object:
-            given = [torch.from_numpy(array.copy()).to(task.device) for array in (x, *weights)]
-            return function(*given).cpu().numpy()
-
-        outputs = verified(TRITON, case, on_arrays)
+        source = emitters.get(TRITON).source(case)
+        kernel = Kernel(Path(self._files.name, "emitted.py"), source)
+        outputs = verified(TRITON, case, kernel)
         shapes = operator.shapes(binding)
         tensors = [torch.randn(s).to(task.device) for s in (shapes.input, *shapes.weights)]
-        call = synchronized(lambda: function(*tensors), task.device)
+        call = synchronized(lambda: kernel.function(*tensors), task.device)
         macs = operator.macs(binding)
         return [Runner("plan 1", call, macs, 0, False, outputs)]
 

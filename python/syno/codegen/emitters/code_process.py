@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import itertools
 import os
 import pickle
 import subprocess
@@ -16,7 +17,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from syno.codegen.emitters.protocol import Array, WrongCodeError
 from syno.runs import framing, helper_process
@@ -25,17 +26,8 @@ _QUESTION, _ANSWER = b"q", b"a"
 _MOST_S = 1200.0  # of one question: a process that says nothing for so long hangs
 
 
-class Functions(Protocol):
-    """The functions in the process, by number."""
-
-    def load(self, sources: Sequence[Any]) -> list[int]:
-        """The numbers of the functions of these sources."""
-
-    def run(self, question: tuple[int, Array, list[Array]]) -> Array:
-        """y of a function, of its x and weights."""
-
-    def forget(self, numbers: Sequence[int]) -> None:
-        """Lets functions go."""
+# y of x and the weights.
+Function: TypeAlias = Callable[[Array, Sequence[Array]], Array]
 
 
 class CodeProcess:
@@ -154,17 +146,33 @@ class LoadedCode:
         return self._code.run(self._process, self._number, x, weights)
 
 
-def serve(functions: Functions) -> None:
-    """Answer questions until the standard input ends. What code prints goes to standard error."""
+def serve(load: Callable[[Sequence[Any]], Sequence[Function]]) -> None:
+    """Answer questions until the standard input ends. What code prints goes to standard error.
+
+    load: makes functions of sources.
+    """
     questions, answers = sys.stdin.fileno(), os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    commands: dict[str, Callable[[Any], object]] = {"load": functions.load, "run": functions.run}
+    functions: dict[int, Function] = {}
+    numbers = itertools.count()
+
+    def loaded(sources: Sequence[Any]) -> list[int]:
+        made = {number: one for one, number in zip(load(sources), numbers, strict=False)}
+        functions.update(made)
+        return list(made)
+
+    def run(question: tuple[int, Array, list[Array]]) -> Array:
+        number, x, weights = question
+        return functions[number](x, weights)
+
+    commands: dict[str, Callable[[Any], object]] = {"load": loaded, "run": run}
     while True:
         try:
             command, argument, forgotten = pickle.loads(framing.read(questions)[1])
         except EOFError:
             return
-        functions.forget(forgotten)
+        for number in forgotten:
+            del functions[number]
         try:
             answer = True, commands[command](argument)
         except WrongCodeError as error:

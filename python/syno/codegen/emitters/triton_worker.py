@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import tempfile
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,55 +21,34 @@ if TYPE_CHECKING:
     Array = NDArray[np.number]
 
 
-class Functions:
-    """Loaded files by number. Kernels must stand in files, which live as long as this."""
+class Kernel:
+    """The function of a file, which is there as long as this: Triton reads it later."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path, source: str) -> None:
         import torch
 
-        self._folder = folder
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        if self._device == "cpu":
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        if self.device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"
-        self._functions: dict[int, Callable[..., torch.Tensor]] = {}
-        self._count = 0
+        path.write_text(source, encoding="utf-8")
+        weakref.finalize(self, path.unlink, missing_ok=True)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        # On tensors.
+        self.function: Callable[..., torch.Tensor] = module.syno_operator
 
-    def load(self, sources: Sequence[str]) -> list[int]:
-        """The numbers of the functions in these files."""
-        numbers = []
-        for source in sources:
-            number = self._count
-            self._count += 1
-            path = self._folder / f"emitted_{number}.py"
-            path.write_text(source, encoding="utf-8")
-            spec = importlib.util.spec_from_file_location(path.stem, path)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            self._functions[number] = module.syno_operator
-            numbers.append(number)
-        return numbers
-
-    def get(self, number: int) -> Callable[..., torch.Tensor]:
-        """The function of a number, on tensors."""
-        return self._functions[number]
-
-    def run(self, question: tuple[int, Array, list[Array]]) -> Array:
-        """y of a function, as arrays."""
+    def __call__(self, x: Array, weights: Sequence[Array]) -> Array:
+        """y, of arrays."""
         import torch
 
-        number, x, weights = question
-        tensors = (torch.from_numpy(array.copy()).to(self._device) for array in (x, *weights))
-        return self._functions[number](*tensors).cpu().numpy()
-
-    def forget(self, numbers: Sequence[int]) -> None:
-        """Lets functions and their files go."""
-        for number in numbers:
-            del self._functions[number]
-            (self._folder / f"emitted_{number}.py").unlink()
+        tensors = (torch.from_numpy(array.copy()).to(self.device) for array in (x, *weights))
+        return self.function(*tensors).cpu().numpy()
 
 
 def main() -> None:
     """Answers until stdin ends."""
     with tempfile.TemporaryDirectory() as folder:
-        code_process.serve(Functions(Path(folder)))
+        paths = (Path(folder, f"emitted_{number}.py") for number in itertools.count())
+        code_process.serve(lambda sources: [Kernel(next(paths), each) for each in sources])

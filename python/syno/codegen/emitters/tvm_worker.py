@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,45 +12,29 @@ from syno.codegen.emitters.tvm import Source, imported
 from syno.codegen.emitters.tvm_types import PrimFunc
 
 
-class Functions:
-    """Compiled functions by number."""
+def load(sources: Sequence[Source]) -> list[_Compiled]:
+    """One module with all functions; of one with a batch, also that for any batch."""
+    tvm = imported()
+    from tvm import te
 
-    def __init__(self) -> None:
-        self._functions: dict[int, _Compiled] = {}
-        self._numbers = itertools.count()
-
-    def load(self, sources: Sequence[Source]) -> list[int]:
-        """One module with all functions; of one with a batch, also that for any batch."""
-        tvm = imported()
-        from tvm import te
-
-        functions: dict[str, PrimFunc] = {}
-        for number, (text, tensors, batched) in enumerate(sources):
-            namespace: dict[str, Callable[..., PrimFunc]] = {}
-            exec(compile(text, "<emitted for tvm>", "exec"), namespace)
-            prim_func = namespace["prim_func"]
-            functions[f"f{number}"] = _checked(prim_func(), tensors)
-            if batched:
-                functions[f"any{number}"] = prim_func(batch=te.var("batch", "int32"))
-        named = {name: f.with_attr("global_symbol", name) for name, f in functions.items()}
-        executable = tvm.compile(tvm.IRModule(named), target=tvm.target.Target({"kind": "llvm"}))
-        found = []
-        for number, (_, tensors, batched) in enumerate(sources):
-            any_batch = executable[f"any{number}"] if batched else None
-            compiled = _Compiled(tensors[-1], executable[f"f{number}"], any_batch)
-            found.append(next(self._numbers))
-            self._functions[found[-1]] = compiled
-        return found
-
-    def run(self, question: tuple[int, Array, list[Array]]) -> Array:
-        """y of a function."""
-        number, x, weights = question
-        return self._functions[number](x, weights)
-
-    def forget(self, numbers: Sequence[int]) -> None:
-        """Lets functions go."""
-        for number in numbers:
-            del self._functions[number]
+    functions: dict[str, PrimFunc] = {}
+    for number, (text, tensors, batched) in enumerate(sources):
+        namespace: dict[str, Callable[..., PrimFunc]] = {}
+        exec(compile(text, "<emitted for tvm>", "exec"), namespace)
+        prim_func = namespace["prim_func"]
+        functions[f"f{number}"] = _checked(prim_func(), tensors)
+        if batched:
+            functions[f"any{number}"] = prim_func(batch=te.var("batch", "int32"))
+    named = {name: f.with_attr("global_symbol", name) for name, f in functions.items()}
+    executable = tvm.compile(tvm.IRModule(named), target=tvm.target.Target({"kind": "llvm"}))
+    return [
+        _Compiled(
+            tensors[-1],
+            executable[f"f{number}"],
+            executable[f"any{number}"] if batched else None,
+        )
+        for number, (_, tensors, batched) in enumerate(sources)
+    ]
 
 
 def _checked(function: PrimFunc, expected: Sequence[tuple[int, ...]]) -> PrimFunc:
@@ -86,4 +69,4 @@ class _Compiled:
 
 def main() -> None:
     """Answers until stdin ends."""
-    code_process.serve(Functions())
+    code_process.serve(load)
