@@ -18,11 +18,11 @@ from syno.adaptation.pipeline.journal import AdaptationJournal
 
 # Phases in their order, with their shares of the time.
 SHARES = {
-    "candidates": 0.22,
-    "fits": 0.08,
-    "scores": 0.15,
-    "choice": 0.15,
-    "fine-tuning": 0.4,
+    "candidates": 0.18,
+    "fits": 0.07,
+    "scores": 0.12,
+    "choice": 0.13,
+    "fine-tuning": 0.5,
 }
 _LAST = "fine-tuning"
 # The measurement of the original network comes first, and counts.
