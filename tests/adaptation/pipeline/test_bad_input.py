@@ -9,7 +9,8 @@ import pytest
 import torch
 from PIL import Image
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
 
 import syno
 from syno import UserError
@@ -143,3 +144,36 @@ def test_a_limit_of_memory_for_activations_changes_no_fit(trained, data, tmp_pat
 def test_hours_are_a_positive_number(trained, data, tmp_path):
     with pytest.raises(UserError, match="'hours' is a number above 0"):
         adapt(trained, data, str(tmp_path / "runs.db"), hours=0.0)
+
+
+def test_a_loss_that_is_nan_is_refused(trained, data, tmp_path):
+    def nan(outputs, targets):
+        return functional.cross_entropy(outputs, targets) * float("nan")
+
+    with pytest.raises(UserError, match="the loss of the network is not finite on the validation"):
+        adapt(trained, data, str(tmp_path / "runs.db"), loss=nan)
+
+
+def test_a_loss_that_becomes_nan_in_the_fine_tuning_is_said(trained, data, tmp_path):
+    def nan(outputs, targets):
+        wrong = functional.cross_entropy(outputs, targets)
+        return wrong * float("nan") if outputs.requires_grad else wrong
+
+    with pytest.raises(UserError, match=r"the fine-tuning failed: .*\n  what to do"):
+        adapt(trained, data, str(tmp_path / "runs.db"), loss=nan)
+
+
+def test_a_metric_of_percent_is_compared_in_shares_of_itself(trained, data, tmp_path):
+    percent = lambda outputs, targets: 100.0 * (outputs.argmax(1) == targets).float().mean()  # noqa: E731
+    found = adapt(trained, data, str(tmp_path / "runs.db"), metric=percent, max_drop=90.0)
+    assert " lambda " in str(found)
+    assert 90.0 < found.original.value <= 100.0
+    assert found.best is not None
+    found.max_drop = 1e-3
+    assert found.best is None
+
+
+def test_a_loader_of_one_batch_says_which_batch_fits(trained, data, tmp_path):
+    few = TensorDataset(*(each[:64] for each in data.tensors))
+    with pytest.raises(UserError, match=r"batches have 64 samples, and .* has 58 to train on"):
+        adapt(trained, DataLoader(few, batch_size=64), str(tmp_path / "runs.db"))

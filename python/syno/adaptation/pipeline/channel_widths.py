@@ -79,7 +79,11 @@ class ChannelWidths:
     def eliminations(self) -> dict[str, Elimination]:
         """Of each group; the journal remembers the order and the errors."""
         inputs = arguments(self._subject.example)
-        groups = {g.name: g for g in channel_groups(self.original, *inputs)}
+        groups = {
+            group.name: group
+            for group in channel_groups(self.original, *inputs)
+            if all(name not in self._subject.frozen for name, _ in group.indices)
+        }
 
         def find() -> dict[str, list[list[float]]]:
             found = eliminations(self.original, list(groups.values()), self.inputs)
@@ -99,6 +103,8 @@ class ChannelWidths:
         def find() -> dict[str, float]:
             found = {}
             for name in removable_blocks(self.original, self._subject.example):
+                if not self.parameters_of_block(name).isdisjoint(self._subject.frozen):
+                    continue
                 net = without_blocks(self.original, [name])
                 found[name] = self._subject.quality(net, _LOOKED_AT).divergence
             finite = {name: far for name, far in found.items() if math.isfinite(far)}

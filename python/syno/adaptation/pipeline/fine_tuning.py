@@ -13,6 +13,7 @@ from pathlib import Path
 from torch import nn
 
 from syno._util.errors import UserError
+from syno.adaptation.frozen import freeze
 from syno.adaptation.pipeline.journal import AdaptationJournal
 from syno.adaptation.pipeline.progress import Progress, silent
 from syno.adaptation.pipeline.results import NetworkRow
@@ -93,6 +94,7 @@ class FineTuner:
             self.journal.tick()
             progress(state.done)
 
+        freeze(net, self.subject.frozen)
         with self.kernels(net), without_dropout(net):
             outcome = train(
                 net,

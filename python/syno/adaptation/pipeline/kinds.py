@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -12,7 +12,7 @@ from syno._util.errors import UserError
 from syno._util.inputs import Inputs, first
 from syno.adaptation.pipeline.pool import ORIGINAL_LAYER, Candidate
 from syno.measure.slots import slot_kinds
-from syno.network.placeholder import Placeholder
+from syno.network.placeholder import Placeholder, slots
 from syno.operators.operator import Operator
 from syno.study.evaluate.network import future_read
 
@@ -73,21 +73,33 @@ class Kind:
         return shapes is not None and shapes[0] == shapes[1]
 
 
-def kinds_of(template: nn.Module, example: Inputs, *, causal: bool = False) -> dict[str, Kind]:
-    """The kinds of slots of a network, by the name of their first slot."""
-    return {
-        name: Kind(
-            name,
-            kind.slots,
-            kind.slot,
-            kind.input_shape,
-            kind.layer,
-            kind.macs or 0,
-            kind.params,
-            causal,
-        )
-        for name, kind in slot_kinds(template, first(example, 1)).items()
-    }
+def kinds_of(
+    template: nn.Module,
+    example: Inputs,
+    *,
+    causal: bool = False,
+    without: Collection[str] = (),
+) -> dict[str, Kind]:
+    """The kinds of slots of a network, by the name of their first slot.
+
+    without: names of slots that keep their layers.
+    """
+    found = slots(template)
+    made = {}
+    for kind in slot_kinds(template, first(example, 1)).values():
+        own = [name for name in kind.slots if name not in without]
+        if own:
+            made[own[0]] = Kind(
+                own[0],
+                own,
+                found[own[0]],
+                kind.input_shape,
+                kind.layer,
+                kind.macs or 0,
+                kind.params,
+                causal,
+            )
+    return made
 
 
 def by_slot(kinds: Mapping[str, Kind]) -> dict[str, Kind]:

@@ -283,7 +283,8 @@ class AdaptationResults:
             self.rows,
             ("network", lambda row: row.name),
             ("what it is~?", lambda row: row.about),
-            (f"{self.objective.name}>", lambda row: show(row.value)),
+            # `>` at the end is a mark of columns, also behind the name of a lambda.
+            (f"{self.objective.name.strip('<>')}>", lambda row: show(row.value)),
             ("spread>", lambda row: self.objective.spread(spread(row.values))),
             ("change>", self._change),
             ("in float32>", lambda row: "" if row.exact is None else show(row.exact)),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from syno._util import numbers
 from syno._util.errors import UserError, first_line
 from syno._util.inputs import Inputs, first, samples_in
 from syno.adaptation.pipeline.arguments import AdaptationArguments
@@ -42,6 +43,7 @@ from syno.adaptation.pipeline.source import AdaptationSource
 from syno.adaptation.pipeline.subject import AdaptationSubject
 from syno.engines import engine as known_engines
 from syno.engines.engine_network import EngineNetwork
+from syno.network.placeholder import slots
 from syno.network.surgery import layer_report
 from syno.operands.lookup import NamedOperator
 from syno.operators.operator import Operator
@@ -134,14 +136,14 @@ class AdaptationRun:
 
         goals: of the networks, which limit the same resources.
         """
-        subject, journal, budget = self.subject, self.journal, self.budget
+        journal, budget = self.journal, self.budget
         scope = journal.scope(limited_costs(goals[0]))
         self.forecast(budget.forecast())
         with journal.phase("original"):
             original = self._original()
             self.in_integers = self._in_integers()
             self.lengths.check(len(goals))
-        kinds = kinds_of(subject.network.template, subject.example, causal=subject.network.causal)
+        kinds = self._kinds()
         with journal.phase("candidates"):
             entries, pool = screened(
                 kinds,
@@ -164,6 +166,30 @@ class AdaptationRun:
                 kinds, entries, errors, fits, original, scope, widths=not slots_alone
             )
         return Scored(original, kinds, pool, entries, errors, one_slot, fits, selector)
+
+    def _kinds(self) -> dict[str, Kind]:
+        """The kinds of slots, without those whose layers are frozen."""
+        subject = self.subject
+        template, frozen = subject.network.template, subject.frozen
+        kept = [
+            name
+            for name, slot in slots(template).items()
+            if slot.original is not None
+            and any(f"{name}.{own}" in frozen for own, _ in slot.original.named_parameters())
+        ]
+        kinds = kinds_of(template, subject.example, causal=subject.network.causal, without=kept)
+        if frozen:
+            self.note(
+                f"{numbers.counted(len(frozen), 'parameter')} of the network, such as "
+                f"{min(frozen)}, are frozen (requires_grad is False) and stay as they are, with "
+                f"their layers and channels"
+            )
+        if not kinds:
+            raise UserError(
+                "the layers of all slots are frozen\n"
+                "  expected: layers that are trained      what to do: net.requires_grad_(True)"
+            )
+        return kinds
 
     def _original(self) -> NetworkRow:
         def measure() -> dict[str, float]:

@@ -14,6 +14,7 @@ from torch import nn
 from syno._util.errors import UserError
 from syno._util.inputs import Inputs, Targets, arguments, first, samples_in, samples_of
 from syno._util.network_copy import copy_network
+from syno.adaptation.frozen import frozen_parameters
 from syno.adaptation.slots import refresh_batch_norm
 from syno.data import DataSet, Records, TextData
 from syno.data.custom import CustomData, Outputs
@@ -54,7 +55,7 @@ class AdaptationSubject:
     network: with the template, whose slots hold their original layers.
     objective: accuracy, loss or a custom metric; dimension: of the outputs that classes are in;
     None if the outputs are no class scores. distance: of outputs from the original's, a function of
-    the user; None for the usual one.
+    the user; None for the usual one. frozen: parameters that stay as they are.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class AdaptationSubject:
     ) -> None:
         self.network, self.data, self.fidelity = network, data, fidelity
         self.distance = distance
-        self.original = network.original().eval().requires_grad_(False)
+        original = network.original().eval()
+        self.frozen = frozen_parameters(original)
+        self.original = original.requires_grad_(False)
         self.task: TrainingTask = make_task(data, fidelity)
         self.objective = _objective(data)
         self.example = network.inputs(1)
@@ -183,7 +186,13 @@ class AdaptationSubject:
 
         UserError for a network that is not better than a guess, and for one that gives NaN.
         """
-        loss = self.quality(self.original, 2048).loss
+        found = self.quality(self.original, 2048)
+        loss = found.loss
+        if not math.isfinite(loss) and math.isfinite(found.divergence):
+            raise UserError(
+                "the loss of the network is not finite on the validation split, where its outputs "
+                f"are finite      got: {loss}\n  what to do: check the function 'loss'"
+            )
         if not math.isfinite(loss):
             raise UserError(
                 "the network gives values that are not finite on the validation split\n"

@@ -275,7 +275,8 @@ class Rivals:
         fidelity: Fidelity,
         way: str,
     ) -> None:
-        row, net = self._run.tuner.network(name, about, build, structure, ratio, fidelity)
+        progress = self._run.told(f"fine-tuning {name}")
+        row, net = self._run.tuner.network(name, about, build, structure, ratio, fidelity, progress)
         params = sum(p.numel() for p in net.parameters())
         row = dataclasses.replace(self._run.delivered(row, net), params=params, way=way)
         self._rows.append((row, net))
