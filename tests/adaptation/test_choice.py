@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -130,6 +131,14 @@ def test_messages_of_the_solver_are_no_part_of_the_output(monkeypatch, capfd):
     print("the result")
     assert found.choice == (1,)
     assert capfd.readouterr() == ("the result\n", "from compiled code\n")
+
+
+def test_two_threads_that_solve_leave_the_output_where_it_is(capfd):
+    choices = random_choices(2)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: choices.front("latency", [4.0, 8.0]), range(12)))
+    print("the result")
+    assert capfd.readouterr().out == "the result\n"
 
 
 def test_a_program_without_standard_output_solves():

@@ -27,7 +27,7 @@ from syno.adaptation.pipeline.run import AdaptationRun, Scored
 from syno.engines import engine as engines
 from syno.network.channels.groups import ChannelGroup, channel_groups
 from syno.study.fronts import LATENCY
-from syno.study_options import RIVAL_FORMATS, TORCH_PRUNING
+from syno.study_options import RIVAL_FORMATS, RIVALS, TORCH_PRUNING
 from syno.train import Fidelity
 
 # The original in engines of others, where they are installed.
@@ -81,7 +81,11 @@ class Rivals:
         progress: Progress,
     ) -> tuple[Rows, dict[str, str]]:
         """The rivals of these kinds, of all goals for latency, and why some have no result."""
-        steps = [each for kind, each in self._steps(networks, goals) if kind in kinds]
+        steps = []
+        for kind, each in self._steps(networks, goals):
+            assert kind in RIVALS
+            if kind in kinds:
+                steps.append(each)
         for number, (what, step) in enumerate(steps):
             progress(number, len(steps), what)
             try:
