@@ -98,7 +98,7 @@ class Subject:
     """What channels and blocks need of a subject."""
 
     def __init__(self, net: nn.Module, example: torch.Tensor) -> None:
-        self.original, self.example = net, example
+        self.original, self.example, self.frozen = net, example, {}
 
     def inputs(self, count: int) -> list[torch.Tensor]:
         return [torch.randn(count, *self.example.shape[1:])]

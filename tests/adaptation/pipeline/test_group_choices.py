@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from types import SimpleNamespace
 
@@ -71,7 +72,7 @@ def channels_of(net: nn.Module, x: torch.Tensor, lanes: int = 1) -> ChannelWidth
         for name, module in net.named_modules()
         if isinstance(module, (nn.Conv2d, nn.Linear))
     }
-    made._costs = channel_widths._Costs(net, x[:1], seconds, lanes)
+    made._costs = channel_widths._Costs(net, x[:1], seconds, lanes, word=lanes)
     return made
 
 
@@ -81,6 +82,32 @@ def test_outputs_of_integers_cost_as_whole_vectors():
     narrower = costs.of({("0.weight", 0): 4, ("1.weight", 1): 4})
     assert narrower[LATENCY] == pytest.approx(2.0 + 3.0 * 20 / 24)
     assert costs.of({("0.weight", 0): 8})[LATENCY] == pytest.approx(1.0 + 3.0)
+
+
+def test_outputs_have_a_constant_cost_that_follows_from_the_times_of_layers():
+    """One vector of outputs at one place takes 20 us and 2 us for each word."""
+    shapes = ((3, 24, 1), (24, 40, 1), (40, 20, 3))
+    net = nn.Sequential(*(nn.Conv2d(c, d, k, padding=k // 2) for c, d, k in shapes))
+
+    def seconds(inputs: int, outputs: int, window: int) -> float:
+        words = math.ceil(inputs * window**2 / 4)
+        return 64 * math.ceil(outputs / 16) * 1e-6 * (20 + 2 * words)
+
+    known = {str(n): seconds(*shape) for n, shape in enumerate(shapes)}
+    costs = channel_widths._Costs(net, torch.zeros(1, 3, 8, 8), known, lanes=16, word=4)
+    assert costs.whole[LATENCY] == pytest.approx(sum(known.values()))
+    gone = {("0.weight", 0): 12, ("1.weight", 1): 12, ("1.weight", 0): 3, ("2.weight", 1): 3}
+    expected = sum(seconds(*shape) for shape in ((3, 12, 1), (12, 37, 1), (37, 20, 3)))
+    assert costs.of(gone)[LATENCY] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("spent", [0.0, 1e-9])
+def test_layers_of_any_times_have_costs(spent):
+    net = nn.Sequential(*(nn.Conv2d(2**n, 2 ** (n + 1), 1) for n in range(4)))
+    known = {str(n): spent if n == 1 else 1e-6 for n in range(4)}
+    costs = channel_widths._Costs(net, torch.zeros(1, 1, 4, 4), known)
+    assert costs.whole[LATENCY] == pytest.approx(3e-6 + spent)
+    assert 0.0 < costs.of({("3.weight", 0): 8})[LATENCY] < costs.whole[LATENCY]
 
 
 @pytest.mark.parametrize("lanes", slow_but([1, 4], 4))

@@ -167,7 +167,7 @@ def test_dropout_is_off_in_the_fine_tuning(monkeypatch):
     monkeypatch.setattr(fine_tuning, "train", train)
     objective = SimpleNamespace(field="accuracy")
     subject = SimpleNamespace(
-        original=net, dimension=1, data=None, distance=None, objective=objective
+        original=net, dimension=1, data=None, distance=None, objective=objective, frozen={}
     )
     tuner = fine_tuning.FineTuner(subject, options(), None, 0, print)
     assert tuner.tuned(net, None, seed=0).value == 0.5

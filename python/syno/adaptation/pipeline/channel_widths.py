@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -40,6 +41,10 @@ _STEPS = (16, 8, 4, 2, 1)
 _FEW = 128
 # Samples by which blocks are compared with those that lie in them.
 _LOOKED_AT = 32
+
+# Terms of a word of 8-bit integers. Layers of so many different numbers of terms give the constant
+# of outputs, which is at most so many words.
+_WORD, _FEWEST_LAYERS, _MOST_CONSTANT = 4, 3, 64.0
 
 Widths = Mapping[str, int]
 
@@ -125,8 +130,8 @@ class ChannelWidths:
     @cached_property
     def _costs(self) -> _Costs:
         seconds = self._delivery.layer_seconds
-        lanes = _lanes() if INT8 in self._delivery.formats else 1
-        return _Costs(self.original, self._subject.example, seconds, lanes)
+        lanes, word = (_lanes(), _WORD) if INT8 in self._delivery.formats else (1, 1)
+        return _Costs(self.original, self._subject.example, seconds, lanes, word)
 
     @property
     def whole(self) -> dict[str, float]:
@@ -247,9 +252,11 @@ class ChannelWidths:
 class _Costs:
     """What the layers of a network need without some elements of its parameters.
 
-    seconds: of layers by name, which are taken to be proportional to the size of the weight, with
-    outputs rounded up to a multiple of `lanes`.
+    A layer computes vectors of `lanes` outputs, each of which takes a constant, in which it is
+    written, and so much for each of its terms, in words of `word`. The constant, which layers of
+    few terms consist of, follows from the times of all layers.
 
+    seconds: of layers by name.
     whole: of the network as it is.
     """
 
@@ -259,12 +266,33 @@ class _Costs:
         example: Inputs,
         seconds: Mapping[str, float],
         lanes: int = 1,
+        word: int = 1,
     ) -> None:
-        self._lanes = lanes
+        self._lanes, self._word = lanes, word
         self._shapes = {name: tuple(p.shape) for name, p in net.named_parameters()}
         self._places = _places(net, example)
         self._seconds = {f"{name}.weight": spent for name, spent in seconds.items()}
+        self._constant = self._fitted()
         self.whole = self.of({})
+
+    def _fitted(self) -> float:
+        """The constant of a vector of outputs, in words of terms."""
+        from scipy.optimize import nnls
+
+        rows, times = [], []
+        for name, spent in self._seconds.items():
+            # Layers of channels by themselves all have as many terms as their window has places.
+            if self._shapes[name][1] > 1 and self._places.get(name) and spent > 0.0:
+                vectors, words = self._parts(self._shapes[name])
+                computed = self._places[name] * vectors
+                # Relative errors count, those of long layers more.
+                weight = 1.0 / math.sqrt(spent)
+                rows.append([weight * computed, weight * computed * words])
+                times.append(weight * spent)
+        if len({words / computed for computed, words in rows}) < _FEWEST_LAYERS:
+            return 0.0
+        (constant, word), _ = nnls(np.array(rows), np.array(times))
+        return min(float(constant / word), _MOST_CONSTANT) if word > 0.0 else _MOST_CONSTANT
 
     def of(
         self, gone: Mapping[tuple[str, int], int], left_out: Collection[str] = ()
@@ -279,12 +307,18 @@ class _Costs:
             params += size
             macs += self._places.get(name, 0) * size
             if name in self._seconds:
-                time += self._seconds[name] * self._rounded(left) / self._rounded(shape)
+                time += self._seconds[name] * self._work(left) / self._work(shape)
         return {LATENCY: time, MACS: macs, PARAMS: params}
 
-    def _rounded(self, shape: Sequence[int]) -> int:
-        """The size of a weight as far as its time goes."""
-        return math.ceil(shape[0] / self._lanes) * math.prod(shape[1:])
+    def _work(self, shape: Sequence[int]) -> float:
+        """What the time of a layer is proportional to, from the shape of its weight."""
+        vectors, words = self._parts(shape)
+        return vectors * (self._constant + words)
+
+    def _parts(self, shape: Sequence[int]) -> tuple[int, int]:
+        """Vectors of outputs, and words of terms of each."""
+        terms = math.prod(shape[1:])
+        return math.ceil(shape[0] / self._lanes), math.ceil(terms / self._word)
 
 
 def _lanes() -> int:
