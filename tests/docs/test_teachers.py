@@ -28,6 +28,7 @@ WEIGHTS = TEACHERS / "resnet18-small-24-cifar10.safetensors"
         ("mobilenetv2-cifar", {}, TEACHERS / "mobilenetv2-cifar10.safetensors", 0.81),
         ("efficientnet-cifar", {}, TEACHERS / "efficientnet-cifar10.safetensors", 0.82),
         ("repvit-cifar", {}, TEACHERS / "repvit-cifar10.safetensors", 0.82),
+        ("convnext-cifar", {}, TEACHERS / "convnext-cifar10.safetensors", 0.74),
         ("deit-cifar", {}, TEACHERS / "deit-cifar10.safetensors", 0.70),
     ],
 )
