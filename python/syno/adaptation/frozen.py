@@ -36,5 +36,7 @@ def _named(net: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     """Parameters under the names that they have where original layers are in no slots."""
     inside = [f"{name}." for name, slot in slots(net).items() if slot.kernel is None]
     for name, parameter in net.named_parameters():
-        slot = next((each for each in inside if name.startswith(f"{each}layer.")), "")
-        yield (slot + name.removeprefix(f"{slot}layer.") if slot else name), parameter
+        for slot in inside:
+            if name.startswith(f"{slot}layer."):
+                name = slot + name.removeprefix(f"{slot}layer.")
+        yield name, parameter

@@ -101,6 +101,14 @@ def test_outputs_have_a_constant_cost_that_follows_from_the_times_of_layers():
     assert costs.of(gone)[LATENCY] == pytest.approx(expected)
 
 
+def test_times_of_weights_that_are_no_parameters_of_their_own_say_nothing():
+    """As of a weight that another layer has, too, or of one that is computed."""
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.utils.weight_norm(nn.Linear(4, 4)))
+    net[1].weight = net[0].weight
+    costs = channel_widths._Costs(net, torch.zeros(1, 4), {"0": 1.0, "1": 2.0, "2": 3.0})
+    assert costs.whole[LATENCY] == 1.0
+
+
 @pytest.mark.parametrize("spent", [0.0, 1e-9])
 def test_layers_of_any_times_have_costs(spent):
     net = nn.Sequential(*(nn.Conv2d(2**n, 2 ** (n + 1), 1) for n in range(4)))

@@ -280,11 +280,12 @@ class _Costs:
         from scipy.optimize import nnls
 
         rows, times = [], []
-        for name, spent in self._seconds.items():
+        for name, shape in self._shapes.items():
+            spent, places = self._seconds.get(name, 0.0), self._places.get(name, 0)
             # Layers of channels by themselves all have as many terms as their window has places.
-            if self._shapes[name][1] > 1 and self._places.get(name) and spent > 0.0:
-                vectors, words = self._parts(self._shapes[name])
-                computed = self._places[name] * vectors
+            if spent > 0.0 and places and shape[1] > 1:
+                vectors, words = self._parts(shape)
+                computed = places * vectors
                 # Relative errors count, those of long layers more.
                 weight = 1.0 / math.sqrt(spent)
                 rows.append([weight * computed, weight * computed * words])

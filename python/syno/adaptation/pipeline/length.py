@@ -15,6 +15,7 @@ from torch import nn
 
 from syno._util import numbers
 from syno._util.errors import UserError
+from syno.adaptation.frozen import freeze
 from syno.adaptation.pipeline.assembly import plain
 from syno.adaptation.pipeline.budget import Budget
 from syno.adaptation.pipeline.fine_tuning import FineTuner
@@ -147,7 +148,7 @@ def _length(
         return {"steps": min(max(steps, _FEWEST_STEPS), longest["steps"])}
     possible = left / (pace.steps * pace.step_s + pace.value_s)
     epochs = int(possible)
-    if epochs >= longest["epochs"] or 0 < epochs > possible / _PART:
+    if epochs >= longest["epochs"] or (epochs and possible < _PART * epochs):
         return {**longest, "epochs": min(epochs, longest["epochs"])}
     batches = int(max(left / (epochs + 1) - pace.value_s, 0.0) / pace.step_s)
     images = max(batches, _FEWEST_BATCHES) * usual.batch
@@ -175,6 +176,7 @@ class _Enough:
 
 def _pace(tuner: FineTuner, net: nn.Module) -> TrainingPace:
     subject, enough = tuner.subject, _Enough()
+    freeze(net, subject.frozen)
     began = time.perf_counter()
     with tuner.kernels(net):
         train(

@@ -179,10 +179,11 @@ class AdaptationRun:
         ]
         kinds = kinds_of(template, subject.example, causal=subject.network.causal, without=kept)
         if frozen:
+            are, stay = ("is", "stays") if len(frozen) == 1 else ("are", "stay")
             self.note(
                 f"{numbers.counted(len(frozen), 'parameter')} of the network, such as "
-                f"{min(frozen)}, are frozen (requires_grad is False) and stay as they are, with "
-                f"their layers and channels"
+                f"{min(frozen)}, {are} frozen (requires_grad is False) and {stay} the same; layers "
+                "that have one are not replaced, and keep their channels"
             )
         if not kinds:
             raise UserError(

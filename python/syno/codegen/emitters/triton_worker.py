@@ -27,8 +27,8 @@ class Kernel:
     def __init__(self, path: Path, source: str) -> None:
         import torch
 
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        if self.device == "cpu":
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        if self._device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"
         path.write_text(source, encoding="utf-8")
         weakref.finalize(self, path.unlink, missing_ok=True)
@@ -43,7 +43,7 @@ class Kernel:
         """y, of arrays."""
         import torch
 
-        tensors = (torch.from_numpy(array.copy()).to(self.device) for array in (x, *weights))
+        tensors = (torch.from_numpy(array.copy()).to(self._device) for array in (x, *weights))
         return self.function(*tensors).cpu().numpy()
 
 
